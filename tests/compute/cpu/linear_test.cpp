@@ -379,5 +379,11 @@ TEST(linear_death, refuses_a_view_that_is_too_small) {
   EXPECT_EXIT(linear(pool, args), ::testing::ExitedWithCode(70), "w is smaller than \\[out, in\\]");
 }
 
+TEST(fma_peak, is_a_rate_that_this_kind_of_machine_can_have) {
+  const double peak = measure_fma_peak(1);
+  EXPECT_GT(peak, 1.0);
+  EXPECT_LT(peak, 2000.0);
+}
+
 }  // namespace
 }  // namespace troupe::compute::cpu
