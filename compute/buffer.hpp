@@ -1,6 +1,7 @@
-// Memory of one device. A `buffer` is owned and never copied; a `view` is a run of its elements, passed by
-// value to operations. Views know their device and element type, so that an operation refuses memory that it
-// cannot read instead of crashing in it. Shapes belong to the operation, not to the memory.
+// Memory of one device. A `buffer` is owned and never copied; a `view` is a run of its elements,
+// passed by value to operations. Views know their device and element type, so that an operation
+// refuses memory that it cannot read instead of crashing in it. Shapes belong to the operation, not
+// to the memory.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +18,13 @@ enum class dtype : std::uint8_t { float32, float64, bfloat16, int32 };
 
 constexpr std::size_t bytes_of(dtype type) {
   switch (type) {
-    case dtype::float64: return 8;
-    case dtype::bfloat16: return 2;
+    case dtype::float64:
+      return 8;
+    case dtype::bfloat16:
+      return 2;
     case dtype::float32:
-    case dtype::int32: return 4;
+    case dtype::int32:
+      return 4;
   }
   return 0;
 }
@@ -28,11 +32,17 @@ constexpr std::size_t bytes_of(dtype type) {
 template <class T>
 constexpr dtype dtype_of();
 template <>
-constexpr dtype dtype_of<float>() { return dtype::float32; }
+constexpr dtype dtype_of<float>() {
+  return dtype::float32;
+}
 template <>
-constexpr dtype dtype_of<double>() { return dtype::float64; }
+constexpr dtype dtype_of<double>() {
+  return dtype::float64;
+}
 template <>
-constexpr dtype dtype_of<std::int32_t>() { return dtype::int32; }
+constexpr dtype dtype_of<std::int32_t>() {
+  return dtype::int32;
+}
 
 struct const_view;
 
@@ -117,7 +127,9 @@ class buffer {
   view all() { return memory_; }
   const_view all() const { return memory_; }
   view part(std::size_t offset, std::size_t count) { return memory_.part(offset, count); }
-  const_view part(std::size_t offset, std::size_t count) const { return memory_.part(offset, count); }
+  const_view part(std::size_t offset, std::size_t count) const {
+    return memory_.part(offset, count);
+  }
 
  private:
   void swap(buffer& other) noexcept {

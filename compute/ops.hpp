@@ -1,19 +1,21 @@
-// What a device can compute. One interface; `cpu/` implements it, a CUDA backend fits behind the same header.
+// What a device can compute. One interface; `cpu/` implements it, a CUDA backend fits behind the
+// same header.
 //
-// Letters used throughout: B sequences, T tokens of a sequence, rows = B * T tokens of a micro-batch,
-// C width, V vocabulary, H query heads, K key/value heads, D elements of a head, F inner width.
-// Everything is row-major without padding: activations [rows, C], matrices [out, in].
+// Letters used throughout: B sequences, T tokens of a sequence, rows = B * T tokens of a
+// micro-batch, C width, V vocabulary, H query heads, K key/value heads, D elements of a head, F
+// inner width. Everything is row-major without padding: activations [rows, C], matrices [out, in].
 //
-// The contract is bits (docs/numerics.md). In numerics class `cpu-chain` every element of a matrix product is
-// *one chain* of fused multiply-adds in rising k, starting at +0 or at the old value; every gradient of a
-// parameter is one chain over the tokens in order; row reductions have a fixed layout of 8 lanes and a fixed
-// fold; every transcendental is our own polynomial. So the number of threads, the tile sizes, the place of a
-// row and the size of a micro-batch cannot show in any result.
+// The contract is bits (docs/numerics.md). In numerics class `cpu-chain` every element of a matrix
+// product is *one chain* of fused multiply-adds in rising k, starting at +0 or at the old value;
+// every gradient of a parameter is one chain over the tokens in order; row reductions have a fixed
+// layout of 8 lanes and a fixed fold; every transcendental is our own polynomial. So the number of
+// threads, the tile sizes, the place of a row and the size of a micro-batch cannot show in any
+// result.
 //
-// Backward for inputs and backward for weights are separate operations: pipelines run them at different
-// times, and weight gradients of a micro-batch that spans virtual ranks are taken range by range.
-// Calls are queued in order on the device that the surrounding executor job runs on; a host result is valid
-// once that job has completed (executor.hpp).
+// Backward for inputs and backward for weights are separate operations: pipelines run them at
+// different times, and weight gradients of a micro-batch that spans virtual ranks are taken range
+// by range. Calls are queued in order on the device that the surrounding executor job runs on; a
+// host result is valid once that job has completed (executor.hpp).
 #pragma once
 
 #include <cstdint>
@@ -33,32 +35,36 @@ enum class random_purpose : std::uint32_t {
   sampling = 7,
 };
 
-// Which elements dropout removes. A row r of a micro-batch belongs to sequence first_sequence + r / T, and
-// the decision for an element follows from (seed, purpose, step, sequence, layer, element) alone, where
-// element = (r % T) * C + column, or (head * T + query) * T + key for attention probabilities.
+// Which elements dropout removes. A row r of a micro-batch belongs to sequence first_sequence + r /
+// T, and the decision for an element follows from (seed, purpose, step, sequence, layer, element)
+// alone, where element = (r % T) * C + column, or (head * T + query) * T + key for attention
+// probabilities.
 struct dropout_mask {
   float probability = 0;  // 0: nothing is removed and nothing is drawn
   std::uint64_t seed = 0;
   random_purpose purpose = random_purpose::dropout_embedding;
-  std::uint64_t step = 0;            // of the step being computed, 1-based
+  std::uint64_t step = 0;  // of the step being computed, 1-based
   std::uint32_t layer = 0;
-  std::uint64_t first_sequence = 0;  // position of the micro-batch's first sequence in the global batch
+  std::uint64_t first_sequence =
+      0;  // position of the micro-batch's first sequence in the global batch
 };
 
 enum class norm_kind : std::uint8_t { layer, rms };
 
 // y[rows, out] = x[rows, in] * w[out, in]^T, then + bias[out], then residual[rows, out] + that.
-// With `gelu` y gets the value before the activation and gelu[rows, out] the activated one (tanh form).
+// With `gelu` y gets the value before the activation and gelu[rows, out] the activated one (tanh
+// form).
 struct linear_args {
   std::size_t rows, in, out;
   const_view x, w;
   const_view bias{};      // none: nothing is added
   const_view residual{};  // none: nothing is added; may be y itself
   view y{};
-  view gelu{};            // none: no activation
+  view gelu{};  // none: no activation
 };
 
-// dx[rows, in] = dy[rows, out] * w[out, in]; with `gelu_input` [rows, in], times the derivative of GELU there.
+// dx[rows, in] = dy[rows, out] * w[out, in]; with `gelu_input` [rows, in], times the derivative of
+// GELU there.
 struct linear_backward_input_args {
   std::size_t rows, in, out;
   const_view dy, w;
@@ -66,8 +72,9 @@ struct linear_backward_input_args {
   view dx{};
 };
 
-// dw[out, in] (+)= dy[rows, out]^T * x[rows, in], db[out] (+)= sum of dy over rows; one chain over the rows.
-// `fresh`: the chains start at +0, else at the old values (the next micro-batch of the same virtual rank).
+// dw[out, in] (+)= dy[rows, out]^T * x[rows, in], db[out] (+)= sum of dy over rows; one chain over
+// the rows. `fresh`: the chains start at +0, else at the old values (the next micro-batch of the
+// same virtual rank).
 struct linear_backward_weight_args {
   std::size_t rows, in, out;
   const_view dy, x;
@@ -76,18 +83,20 @@ struct linear_backward_weight_args {
   bool fresh = true;
 };
 
-// y = (x - mean) * rstd * gain + bias (layer), y = x * rstd * gain (rms); statistics kept for backward.
+// y = (x - mean) * rstd * gain + bias (layer), y = x * rstd * gain (rms); statistics kept for
+// backward.
 struct norm_args {
   norm_kind kind;
   std::size_t rows, width;
   float epsilon;
   const_view x, gain, bias;  // bias: none for rms, or for a layer norm without biases
   view y;
-  view mean;                 // [rows]; none for rms
-  view rstd;                 // [rows]
+  view mean;  // [rows]; none for rms
+  view rstd;  // [rows]
 };
 
-// dx = residual + d(norm)/dx * dy. residual [rows, width] is the gradient that went around the branch.
+// dx = residual + d(norm)/dx * dy. residual [rows, width] is the gradient that went around the
+// branch.
 struct norm_backward_input_args {
   norm_kind kind;
   std::size_t rows, width;
@@ -105,19 +114,21 @@ struct norm_backward_weight_args {
   bool fresh = true;
 };
 
-// Rotates element pairs (j, j + D/2) of the first `heads` heads of each row by the angles of the row's
-// position (row % T). cosines, sines: [T, D/2]. `inverse` rotates back: the backward operation.
+// Rotates element pairs (j, j + D/2) of the first `heads` heads of each row by the angles of the
+// row's position (row % T). cosines, sines: [T, D/2]. `inverse` rotates back: the backward
+// operation.
 struct rotate_args {
   std::size_t rows, seq_len, heads, head_dim;
   std::size_t row_stride;  // elements from one row of x to the next; heads come first in a row
   const_view cosines, sines;
   bool inverse = false;
-  view x{};                // in place
+  view x{};  // in place
 };
 
-// Causal attention without a T x T matrix in memory. qkv[rows, (H + 2K) D] holds q heads, then k, then v;
-// query head h reads key/value head h / (H / K). Scores are scaled by 1 / sqrt(D). Keys are taken in blocks
-// of 64 positions for ever: the block enters the bits (running maximum and rescaling happen once a block).
+// Causal attention without a T x T matrix in memory. qkv[rows, (H + 2K) D] holds q heads, then k,
+// then v; query head h reads key/value head h / (H / K). Scores are scaled by 1 / sqrt(D). Keys are
+// taken in blocks of 64 positions for ever: the block enters the bits (running maximum and
+// rescaling happen once a block).
 struct attention_args {
   std::size_t sequences, seq_len, heads, kv_heads, head_dim;
   const_view qkv;
@@ -130,7 +141,7 @@ struct attention_backward_args {
   std::size_t sequences, seq_len, heads, kv_heads, head_dim;
   const_view qkv, out, lse, dout;
   dropout_mask dropout{};
-  view dqkv{};             // overwritten, same layout as qkv
+  view dqkv{};  // overwritten, same layout as qkv
 };
 
 // out[rows, F] = silu(gate) * up, gate_up[rows, 2F] holds gate, then up, in each row.
@@ -154,8 +165,9 @@ struct embedding_args {
   dropout_mask dropout{};
   view out{};
 };
-// dtable[tokens[r]] += dout[r] and dpositions[r % T] += dout[r], rows in order; dout is already behind dropout.
-// Both always add to the old values: the caller clears them at the start of a virtual rank.
+// dtable[tokens[r]] += dout[r] and dpositions[r % T] += dout[r], rows in order; dout is already
+// behind dropout. Both always add to the old values: the caller clears them at the start of a
+// virtual rank.
 struct embedding_backward_args {
   std::size_t rows, seq_len, width, vocabulary;
   const_view tokens, dout;
@@ -163,7 +175,8 @@ struct embedding_backward_args {
   view dpositions{};
 };
 
-// out = residual + dropout(x); without residual just dropout(x). Its own backward: dx = dropout(dy).
+// out = residual + dropout(x); without residual just dropout(x). Its own backward: dx =
+// dropout(dy).
 struct dropout_args {
   std::size_t rows, seq_len, width;
   const_view x;
@@ -172,9 +185,9 @@ struct dropout_args {
   view out{};
 };
 
-// losses[r] = log(sum exp(logits[r])) - logits[r][target]; logits become their own gradient (softmax minus
-// one-hot; a sum over tokens, not a mean). target -1: the row counts for nothing, loss 0 and gradient 0.
-// `gradient` false leaves the logits as they are.
+// losses[r] = log(sum exp(logits[r])) - logits[r][target]; logits become their own gradient
+// (softmax minus one-hot; a sum over tokens, not a mean). target -1: the row counts for nothing,
+// loss 0 and gradient 0. `gradient` false leaves the logits as they are.
 struct cross_entropy_args {
   std::size_t rows, vocabulary;
   const_view targets;  // int32 [rows]
@@ -216,7 +229,8 @@ class ops {
   virtual void adamw(const adamw_args&) = 0;
 
   virtual void fill(view out, float value) = 0;
-  virtual void copy(const_view from, view to) = 0;  // same size and type; between host and device too
+  virtual void copy(const_view from,
+                    view to) = 0;  // same size and type; between host and device too
   virtual void add(const_view a, const_view b, view out) = 0;  // out = a + b; out may be a or b
   // out[0] (float64) = sum of squares in double: 8 lanes by index mod 8, then a fixed fold.
   virtual void sum_squares(const_view x, view out) = 0;

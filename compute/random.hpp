@@ -1,7 +1,7 @@
-// Random numbers without state: the value follows from its key alone, so it does not matter who draws it,
-// when, or how often. Philox4x32 with 10 rounds (Salmon et al., "Parallel random numbers: as easy as
-// 1, 2, 3", 2011). Key: the run's seed. Counter: {element / 4, purpose << 24 ^ layer, sequence, step}, each
-// 32 bits; the four words of a counter serve four consecutive elements.
+// Random numbers without state: the value follows from its key alone, so it does not matter who
+// draws it, when, or how often. Philox4x32 with 10 rounds (Salmon et al., "Parallel random numbers:
+// as easy as 1, 2, 3", 2011). Key: the run's seed. Counter: {element / 4, purpose << 24 ^ layer,
+// sequence, step}, each 32 bits; the four words of a counter serve four consecutive elements.
 #pragma once
 
 #include <array>
@@ -23,11 +23,11 @@ struct random_key {
 constexpr std::array<std::uint32_t, 4> random_block(const random_key& key, std::uint64_t block) {
   std::uint32_t k0 = static_cast<std::uint32_t>(key.seed);
   std::uint32_t k1 = static_cast<std::uint32_t>(key.seed >> 32);
-  std::array<std::uint32_t, 4> c = {
-      static_cast<std::uint32_t>(block),
-      (static_cast<std::uint32_t>(key.purpose) << 24) ^ key.layer ^
-          (static_cast<std::uint32_t>(block >> 32) << 16),
-      static_cast<std::uint32_t>(key.sequence), static_cast<std::uint32_t>(key.step)};
+  std::array<std::uint32_t, 4> c = {static_cast<std::uint32_t>(block),
+                                    (static_cast<std::uint32_t>(key.purpose) << 24) ^ key.layer ^
+                                        (static_cast<std::uint32_t>(block >> 32) << 16),
+                                    static_cast<std::uint32_t>(key.sequence),
+                                    static_cast<std::uint32_t>(key.step)};
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = static_cast<std::uint64_t>(0xD2511F53u) * c[0];
     const std::uint64_t b = static_cast<std::uint64_t>(0xCD9E8D57u) * c[2];

@@ -1,4 +1,5 @@
-// The CPU device: an executor thread that runs jobs by priority, and the operations on a pool of threads.
+// The CPU device: an executor thread that runs jobs by priority, and the operations on a pool of
+// threads.
 
 #include <immintrin.h>
 

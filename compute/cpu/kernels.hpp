@@ -1,5 +1,6 @@
-// The operations of ops.hpp on the CPU, one file a family: linear, attention, norm, activation, embedding,
-// dropout, cross_entropy, adamw, reduce. Each checks its views, then cuts its work into tiles for the pool.
+// The operations of ops.hpp on the CPU, one file a family: linear, attention, norm, activation,
+// embedding, dropout, cross_entropy, adamw, reduce. Each checks its views, then cuts its work into
+// tiles for the pool.
 #pragma once
 
 #include "compute/cpu/thread_pool.hpp"
@@ -38,8 +39,8 @@ void add(thread_pool& pool, const_view a, const_view b, view out);
 void sum_squares(thread_pool& pool, const_view x, view out);
 void add_in_order(thread_pool& pool, const_view x, view out);
 
-// Highest fused multiply-add rate of `threads` threads in GFLOP/s, measured for about 50 ms with the
-// instruction set that the kernels use. (peak.cpp)
+// Highest fused multiply-add rate of `threads` threads in GFLOP/s, measured for about 50 ms with
+// the instruction set that the kernels use. (peak.cpp)
 double measure_fma_peak(int threads);
 
 }  // namespace troupe::compute::cpu

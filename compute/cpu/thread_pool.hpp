@@ -1,7 +1,7 @@
-// Threads over tiles: the only parallelism inside an operation. Tiles are handed out as threads come for
-// them, which is safe because no result depends on who computes a tile. The calling thread works too.
-// Every thread runs with the default floating-point environment (round to nearest, subnormals kept).
-// A waiting thread spins for about 50 us, then sleeps.
+// Threads over tiles: the only parallelism inside an operation. Tiles are handed out as threads
+// come for them, which is safe because no result depends on who computes a tile. The calling thread
+// works too. Every thread runs with the default floating-point environment (round to nearest,
+// subnormals kept). A waiting thread spins for about 50 us, then sleeps.
 #pragma once
 
 #include <atomic>
@@ -24,10 +24,12 @@ class thread_pool {
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls work(tile, thread) for every tile in 0 ... tiles-1; thread in 0 ... size()-1 names the caller's
-  // scratch memory. Returns when all are done. Throws executor::cancelled if the flag was raised before all
-  // tiles were done; tiles already begun are finished first. Not reentrant, one caller at a time.
-  void parallel_for(std::size_t tiles, const std::function<void(std::size_t tile, int thread)>& work);
+  // Calls work(tile, thread) for every tile in 0 ... tiles-1; thread in 0 ... size()-1 names the
+  // caller's scratch memory. Returns when all are done. Throws executor::cancelled if the flag was
+  // raised before all tiles were done; tiles already begun are finished first. Not reentrant, one
+  // caller at a time.
+  void parallel_for(std::size_t tiles,
+                    const std::function<void(std::size_t tile, int thread)>& work);
 
   // Looked at before each tile; owned by the executor.
   void set_cancel_flag(const std::atomic<bool>* flag) { cancel_ = flag; }

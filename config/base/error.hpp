@@ -1,11 +1,13 @@
 // Three kinds of trouble, three ways.
 //
-// Our own mistake: `ensure(condition, message)` stops the process (exit 70), also in release builds.
-// An expected failure (disk full, bad config, bad data): a returned `result<T>`, which holds a value or an
-// `error`. A library's exception: caught in that library's home and turned into a result.
+// Our own mistake: `ensure(condition, message)` stops the process (exit 70), also in release
+// builds. An expected failure (disk full, bad config, bad data): a returned `result<T>`, which
+// holds a value or an `error`. A library's exception: caught in that library's home and turned into
+// a result.
 //
-// An error carries the exit code that the program ends with if nobody can do anything about it; the codes
-// are those of sysexits.h, because batch scripts tell "requeue me" from "call a person" by them alone.
+// An error carries the exit code that the program ends with if nobody can do anything about it; the
+// codes are those of sysexits.h, because batch scripts tell "requeue me" from "call a person" by
+// them alone.
 #pragma once
 
 #include <string>
@@ -17,14 +19,14 @@ namespace troupe {
 
 enum class exit_code : int {
   ok = 0,
-  usage = 64,           // wrong command line
-  bad_data = 65,        // file, position and value are in the message
-  too_few = 69,         // too few members left
-  defect = 70,          // an `ensure` failed
-  cannot_use = 73,      // the run directory cannot be used
-  io = 74,              // input or output failed
-  interrupted = 75,     // asked to stop; resume me
-  bad_config = 78,      // file, line, key and nearest key are in the message
+  usage = 64,        // wrong command line
+  bad_data = 65,     // file, position and value are in the message
+  too_few = 69,      // too few members left
+  defect = 70,       // an `ensure` failed
+  cannot_use = 73,   // the run directory cannot be used
+  io = 74,           // input or output failed
+  interrupted = 75,  // asked to stop; resume me
+  bad_config = 78,   // file, line, key and nearest key are in the message
 };
 
 struct error {
@@ -36,10 +38,10 @@ struct error {
 [[noreturn]] void fail_ensure(std::string_view message, const char* file, int line);
 
 // `ensure(condition, message)`: a condition that only a defect of ours can break.
-#define ensure(condition, message)                                   \
-  do {                                                               \
-    if (!(condition)) [[unlikely]]                                   \
-      ::troupe::fail_ensure((message), __FILE__, __LINE__);          \
+#define ensure(condition, message)                          \
+  do {                                                      \
+    if (!(condition)) [[unlikely]]                          \
+      ::troupe::fail_ensure((message), __FILE__, __LINE__); \
   } while (false)
 
 // A value or an error. `if (!r) return r.failure();` is the usual way to pass an error on.
