@@ -43,9 +43,10 @@ constexpr std::uint32_t random_word(const random_key& key, std::uint64_t element
   return random_block(key, element / 4)[element % 4];
 }
 
-// Uniform in (0, 1): the middle of one of 2^24 equal cells, exact in fp32.
+// Uniform in (0, 1): the middle of one of 2^23 equal cells, exact in fp32 (of 2^24 cells the last one's
+// middle would round to 1).
 constexpr float uniform(std::uint32_t word) {
-  return (static_cast<float>(word >> 8) + 0.5f) * 0x1p-24f;
+  return (static_cast<float>(word >> 9) + 0.5f) * 0x1p-23f;
 }
 
 // Dropout removes an element when its word is below this.
