@@ -7,7 +7,7 @@
 namespace troupe::model {
 
 float bias_correction(double beta, std::uint64_t updates) {
-  return static_cast<float>(1.0 - compute::pow(beta, static_cast<double>(updates)));
+  return static_cast<float>(1.0 - compute::math::pow(beta, static_cast<double>(updates)));
 }
 
 void update_block(compute::ops& ops, const layer_layout& layer, std::size_t block,

@@ -29,12 +29,12 @@ rotary_tables make_rotary_tables(compute::executor& device, const description& d
   std::vector<float> cosines(seq_len * half), sines(seq_len * half);
   for (std::size_t j = 0; j < half; ++j) {
     double frequency =
-        compute::pow(d.rope_theta, -2.0 * static_cast<double>(j) / static_cast<double>(d.head_dim));
+        compute::math::pow(d.rope_theta, -2.0 * static_cast<double>(j) / static_cast<double>(d.head_dim));
     if (d.rope_scaling) frequency = scaled_frequency(frequency, *d.rope_scaling);
     for (std::size_t t = 0; t < seq_len; ++t) {
       const double angle = static_cast<double>(t) * frequency;
-      cosines[t * half + j] = static_cast<float>(compute::cos(angle));
-      sines[t * half + j] = static_cast<float>(compute::sin(angle));
+      cosines[t * half + j] = static_cast<float>(compute::math::cos(angle));
+      sines[t * half + j] = static_cast<float>(compute::math::sin(angle));
     }
   }
   rotary_tables tables{device.allocate(cosines.size(), compute::dtype::float32),

@@ -12,7 +12,7 @@ namespace {
 double shape_at(decay_shape shape, double progress) {
   switch (shape) {
     case decay_shape::linear: return 1.0 - progress;
-    case decay_shape::cosine: return 0.5 * (1.0 + compute::cos_pi(progress));
+    case decay_shape::cosine: return 0.5 * (1.0 + compute::math::cos_pi(progress));
     case decay_shape::sqrt: return 1.0 - std::sqrt(progress);
     case decay_shape::constant: return 1.0;
   }

@@ -178,16 +178,10 @@ class forward_tile {
       std::copy_n(x, n, lse + row);
       hn::Store(hn::Div(hn::Set(d, 1.0f), sums), d, x);
       for (std::size_t r = 0; r < n; ++r) {
-        const vec8 inverse = hn::Set(d, x[r]);
-        for (std::size_t p = 0; p * W < depth_; ++p) {
-          float* const sum = sums_ + (p * room_ + row + r) * W;
-          for (std::size_t j = 0; j < W; j += 8) {
-            hn::Store(hn::Mul(hn::Load(d, sum + j), inverse), d, sum + j);
-          }
-        }
+        tiles::unpack_row<W>(sums_, room_, row + r, depth_, x[r],
+                             out + (row + r) * shape_.out_stride());
       }
     }
-    tiles::unpack_panels<W>(sums_, room_, rows, depth_, out, shape_.out_stride());
   }
 
   const attention_shape shape_;

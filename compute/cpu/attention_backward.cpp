@@ -80,10 +80,12 @@ class backward_tile {
           add_queries(kv_head * shape_.group() + g, query, std::min(query_block_, T - query));
         }
       }
-      tiles::unpack_panels<W>(dkeys_, key_room, count_, depth_,
-                              dqkv_ + shape_.key_at(sequence, kv_head) + key * stride, stride);
-      tiles::unpack_panels<W>(dvalues_, key_room, count_, depth_,
-                              dqkv_ + shape_.value_at(sequence, kv_head) + key * stride, stride);
+      float* const dk = dqkv_ + shape_.key_at(sequence, kv_head) + key * stride;
+      float* const dv = dqkv_ + shape_.value_at(sequence, kv_head) + key * stride;
+      for (std::size_t r = 0; r < count_; ++r) {
+        tiles::unpack_row<W>(dkeys_, key_room, r, depth_, 1.0f, dk + r * stride);
+        tiles::unpack_row<W>(dvalues_, key_room, r, depth_, 1.0f, dv + r * stride);
+      }
     }
   }
 

@@ -179,52 +179,60 @@ template <std::size_t Width>
 void pack_panels(const float* from, std::size_t stride, std::size_t rows, std::size_t columns,
                  std::size_t padded, float* to, std::size_t capacity) {
   const tag8 d;
-  for (std::size_t c = 0; c < columns; c += Width, to += capacity * Width) {
-    const std::size_t n = std::min(Width, columns - c);
-    const float* source = from + c;
-    float* target = to;
-    for (std::size_t r = 0; r < rows; ++r, source += stride, target += Width) {
-      if (n == Width) {
-        for (std::size_t j = 0; j < Width; j += 8) {
-          hn::Store(hn::LoadU(d, source + j), d, target + j);
-        }
-      } else {
-        for (std::size_t j = 0; j < Width; ++j) target[j] = j < n ? source[j] : 0.0f;
+  const std::size_t whole = columns / Width * Width;
+  const std::size_t panel = capacity * Width;
+  for (std::size_t r = 0; r < rows; ++r, from += stride) {
+    float* target = to + r * Width;
+    for (std::size_t c = 0; c < whole; c += Width, target += panel) {
+      for (std::size_t j = 0; j < Width; j += 8) {
+        hn::Store(hn::LoadU(d, from + c + j), d, target + j);
       }
     }
-    std::fill_n(target, (padded - rows) * Width, 0.0f);
-  }
-}
-
-// Copies columns of a panel form back: to[rows][columns].
-template <std::size_t Width>
-void unpack_panels(const float* from, std::size_t capacity, std::size_t rows, std::size_t columns,
-                   float* to, std::size_t stride) {
-  for (std::size_t c = 0; c < columns; c += Width, from += capacity * Width) {
-    const std::size_t n = std::min(Width, columns - c);
-    for (std::size_t r = 0; r < rows; ++r) {
-      std::copy_n(from + r * Width, n, to + r * stride + c);
+    if (whole == columns) continue;
+    for (std::size_t j = 0; j < Width; ++j) {
+      target[j] = whole + j < columns ? from[whole + j] : 0.0f;
     }
   }
+  for (std::size_t c = 0; c < columns; c += Width, to += panel) {
+    std::fill(to + rows * Width, to + padded * Width, 0.0f);
+  }
 }
 
-inline void transpose8(const float* from, std::size_t from_stride, float* to,
-                       std::size_t to_stride) {
+// Row `row` of a panel form, times `factor`, to `to`.
+template <std::size_t Width>
+void unpack_row(const float* from, std::size_t capacity, std::size_t row, std::size_t columns,
+                float factor, float* to) {
+  const tag8 d;
+  from += row * Width;
+  std::size_t c = 0;
+  for (; c + 8 <= columns; c += 8) {
+    const float* const source = from + c / Width * capacity * Width + c % Width;
+    hn::StoreU(hn::Mul(hn::Load(d, source), hn::Set(d, factor)), d, to + c);
+  }
+  for (; c < columns; ++c) to[c] = from[c / Width * capacity * Width + c % Width] * factor;
+}
+
+HWY_INLINE void transpose8(const float* from, std::size_t from_stride, float* to,
+                           std::size_t to_stride) {
   __m256 r[8], t[8];
+#pragma GCC unroll 8
   for (std::size_t i = 0; i < 8; ++i) r[i] = _mm256_loadu_ps(from + i * from_stride);
+#pragma GCC unroll 4
   for (std::size_t i = 0; i < 8; i += 2) {
     t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
     t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
   }
+#pragma GCC unroll 2
   for (std::size_t i = 0; i < 8; i += 4) {
     r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
     r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xEE);
     r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
     r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xEE);
   }
+#pragma GCC unroll 4
   for (std::size_t i = 0; i < 4; ++i) {
-    _mm256_storeu_ps(to + i * to_stride, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
-    _mm256_storeu_ps(to + (i + 4) * to_stride, _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+    _mm256_store_ps(to + i * to_stride, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
+    _mm256_store_ps(to + (i + 4) * to_stride, _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
   }
 }
 
