@@ -34,7 +34,7 @@ std::string to_json(const report& r) {
       .number("effective_time_ratio", r.effective_time_ratio)
       .u64("skipped_steps", r.skipped_steps)
       .u64("committed_steps_lost", 0)
-      .u64("steps_redone", 0)
+      .u64("steps_redone", r.steps_redone)
       .u64("generations", 1)
       .begin_array("recoveries")
       .end()

@@ -22,6 +22,7 @@ struct report {
   double goodput = 0;                    // committed tokens over all the time of this start
   double effective_time_ratio = 0;       // time in committed steps over all the time
   std::uint64_t skipped_steps = 0;
+  std::uint64_t steps_redone = 0;    // computed again, because they came after the newest checkpoint
   std::uint64_t peak_memory_bytes = 0, peak_activation_bytes = 0;
   double seconds = 0;
 };
