@@ -23,7 +23,7 @@ struct chain_kernel {
   // c have the full tile's stride; only the function's own rows and vectors are computed. b and c
   // are aligned.
   using product_function = void (*)(std::size_t depth, const float* a, const float* b, float* c,
-                                    bool from_zero);
+                                    bool from_zero, const float* soon, std::size_t soon_step);
 
   std::size_t rows;     // of a full tile
   std::size_t columns;  // of a full tile: `vectors` times `lanes`

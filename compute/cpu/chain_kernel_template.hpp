@@ -11,7 +11,8 @@ namespace troupe::compute::cpu {
 namespace {
 
 template <class Vector, int FullRows, int FullVectors, int Rows, int Vectors>
-void chain_tile(std::size_t depth, const float* a, const float* b, float* c, bool from_zero) {
+void chain_tile(std::size_t depth, const float* a, const float* b, float* c, bool from_zero,
+                const float* soon, std::size_t soon_step) {
   constexpr std::size_t lanes = Vector::lanes;
   constexpr std::size_t stride = FullVectors * lanes;
   typename Vector::type sum[Rows][Vectors];
@@ -30,6 +31,8 @@ void chain_tile(std::size_t depth, const float* a, const float* b, float* c, boo
   }
 #pragma GCC unroll 2
   for (std::size_t k = 0; k < depth; ++k) {
+    __builtin_prefetch(soon, 0, 2);
+    soon += soon_step;
     typename Vector::type right[Vectors];
 #pragma GCC unroll 3
     for (int j = 0; j < Vectors; ++j) right[j] = Vector::load(b + k * stride + j * lanes);

@@ -65,32 +65,58 @@ class tile_product {
     }
   }
 
-  void run(const float* panel, std::size_t column) {
+  // `next` is the panel after this one, or null: it is fetched bit by bit while this one is used.
+  void run(const float* panel, const float* next, std::size_t column) {
     const std::size_t columns = std::min(kernel_.columns, p_.n - column);
-    if (p_.start != nullptr) load_start(column, columns);
     const std::size_t vectors = pieces_of(columns, kernel_.lanes);
-    const std::size_t depth =
-        even_piece(p_.k, std::max<std::size_t>(pieces_of(p_.k, kernel_.depth), 1), 1);
-    std::size_t k = 0;
-    do {
+    const std::size_t blocks = std::max<std::size_t>(pieces_of(p_.k, kernel_.depth), 1);
+    const std::size_t depth = pieces_of(p_.k, blocks);
+    const std::size_t steps = blocks * depth * pieces_of(rows_, kernel_.rows);
+    const std::size_t soon_step = next == nullptr ? 0 : pieces_of(p_.k * kernel_.columns, steps);
+    const float* soon = next == nullptr ? panel : next;
+    for (std::size_t block = 0; block < blocks; ++block) {
+      const std::size_t k = block * depth;
       const std::size_t now = std::min(depth, p_.k - k);
-      const bool from_zero = k == 0 && p_.start == nullptr;
-      for (std::size_t i = 0; i < rows_; i += kernel_.rows) {
-        const std::size_t rows = std::min(kernel_.rows, rows_ - i);
-        kernel_.product[rows - 1][vectors - 1](now, left_ + i * p_.k + k * kernel_.rows,
-                                               panel + k * kernel_.columns,
-                                               sums_ + i * kernel_.columns, from_zero);
+      const bool first = block == 0, last = block + 1 == blocks;
+      for (std::size_t band = 0; band < rows_; band += band_rows) {
+        const std::size_t end = std::min(band + band_rows, rows_);
+        if (first && p_.start != nullptr) load_start(band, end, column, columns);
+        if (last) {
+          for (const float* touched : p_.finish_touches) fetch(touched, band, end, column);
+        }
+        for (std::size_t i = band; i < end; i += kernel_.rows) {
+          const std::size_t rows = std::min(kernel_.rows, end - i);
+          kernel_.product[rows - 1][vectors - 1](
+              now, left_ + i * p_.k + k * kernel_.rows, panel + k * kernel_.columns,
+              sums_ + i * kernel_.columns, first && p_.start == nullptr, soon, soon_step);
+          soon += soon_step * now;
+        }
+        if (last) {
+          p_.finish({sums_ + band * kernel_.columns, kernel_.columns, row_ + band, end - band,
+                     column, columns});
+        }
       }
-      k += now;
-    } while (k < p_.k);
-    p_.finish({sums_, kernel_.columns, row_, rows_, column, columns});
+    }
   }
 
  private:
-  void load_start(std::size_t column, std::size_t columns) {
-    for (std::size_t i = 0; i < rows_; ++i) {
-      std::memcpy(sums_ + i * kernel_.columns, p_.start + (row_ + i) * p_.n + column,
-                  columns * sizeof(float));
+  static constexpr std::size_t line_floats = 16;
+  // Loaded and finished together: few enough that the stores drain while the next band is computed.
+  static constexpr std::size_t band_rows = 8;
+
+  void load_start(std::size_t begin, std::size_t end, std::size_t column, std::size_t columns) {
+    for (std::size_t i = begin; i < end; ++i) {
+      copy_floats(p_.start + (row_ + i) * p_.n + column, columns, sums_ + i * kernel_.columns);
+    }
+    fetch(p_.start, end, std::min(end + band_rows, rows_), column);
+  }
+
+  // What will be read of an [m, n] matrix: lines that no hardware prefetcher foresees.
+  void fetch(const float* from, std::size_t begin, std::size_t end, std::size_t column) const {
+    if (from == nullptr) return;
+    for (std::size_t i = begin; i < end; ++i) {
+      const float* place = from + (row_ + i) * p_.n + column;
+      for (std::size_t c = 0; c < kernel_.columns; c += line_floats) __builtin_prefetch(place + c);
     }
   }
 
@@ -131,7 +157,8 @@ void multiply(thread_pool& pool, const chain_product& p) {
       const std::size_t end = std::min(begin + cut.task_panels, panels);
       tile_product tile(p, kernel, row, std::min(cut.tile_rows, p.m - row));
       for (std::size_t panel = begin; panel < end; ++panel) {
-        tile.run(right + panel * panel_floats, column_of(panel));
+        const float* here = right + panel * panel_floats;
+        tile.run(here, panel + 1 < end ? here + panel_floats : nullptr, column_of(panel));
       }
     });
   }

@@ -12,6 +12,7 @@
 // scratch memory belongs to the threads and is kept between calls.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 
@@ -34,6 +35,8 @@ struct chain_product {
   chain_operand a;               // lines are rows of C
   chain_operand b;               // lines are columns of C
   const float* start = nullptr;  // [m, n] values that the chains start at; null: +0
+  // [m, n] matrices that `finish` reads or writes: fetched ahead. Null: none.
+  std::array<const float*, 3> finish_touches{};
   // Called once for every element, by any thread.
   std::function<void(const chain_tile_values&)> finish{};
 };

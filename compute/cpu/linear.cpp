@@ -147,6 +147,7 @@ void linear_backward_input(thread_pool& pool, const linear_backward_input_args& 
             true},
       .b = {read(args.w, out * in, "linear_backward_input: w is smaller than [out, in]"), in,
             false}};
+  product.finish_touches = {gelu_input, dx};
   product.finish = [=](const chain_tile_values& tile) {
     for_vectors(tile, in,
                 [=](const float* values, std::size_t place, std::size_t, const auto& vector) {
@@ -180,8 +181,8 @@ void linear_backward_weight(thread_pool& pool, const linear_backward_weight_args
                           .start = args.fresh && row == 0 ? nullptr : dw};
     product.finish = [=](const chain_tile_values& tile) {
       for (std::size_t i = 0; i < tile.rows; ++i) {
-        std::memcpy(dw + (tile.row + i) * in + tile.column, tile.values + i * tile.stride,
-                    tile.columns * sizeof(float));
+        copy_floats(tile.values + i * tile.stride, tile.columns,
+                    dw + (tile.row + i) * in + tile.column);
       }
     };
     multiply(pool, product);

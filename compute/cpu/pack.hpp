@@ -5,6 +5,8 @@
 // are never looked at. k is never padded: that would add fused multiply-adds to the chain.
 #pragma once
 
+#include <immintrin.h>
+
 #include <cstddef>
 
 namespace troupe::compute::cpu {
@@ -18,5 +20,12 @@ struct chain_operand {
 // `width` is a multiple of 4 and at least `count`.
 void pack_panel(const chain_operand& from, std::size_t first_line, std::size_t count,
                 std::size_t depth, std::size_t width, float* to);
+
+// A short row; a call into the library costs as much as the copy.
+inline void copy_floats(const float* from, std::size_t count, float* to) {
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8) _mm256_storeu_ps(to + i, _mm256_loadu_ps(from + i));
+  for (; i < count; ++i) to[i] = from[i];
+}
 
 }  // namespace troupe::compute::cpu

@@ -76,10 +76,10 @@ const std::vector<function> functions = {
     {TROUPE_FORMULA(sigmoid), sigmoid, -87, infinity, 3.0},
     {TROUPE_FORMULA(silu), [](double x) { return x * sigmoid(x); }, -80, 3e38f, 3.0},
     {TROUPE_FORMULA(silu_derivative),
-     [](double x) { return sigmoid(x) * (1 + x * (1 - sigmoid(x))); }, -1, 10, 8.0},
+     [](double x) { return sigmoid(x) * (1 + x * (1 - sigmoid(x))); }, -1, 80, 4.0},
     {TROUPE_FORMULA(gelu), [](double x) { return 0.5 * x * (1 + tanh_inside_gelu(x)); }, -1, 3e38f,
      5.0},
-    {TROUPE_FORMULA(gelu_derivative), gelu_derivative, -0.5f, 4, 16.0},
+    {TROUPE_FORMULA(gelu_derivative), gelu_derivative, -0.5f, 100, 5.0},
 };
 
 double ulps(float value, double truth) {
@@ -141,7 +141,9 @@ TEST(scalar_math, is_exact_at_the_special_places) {
   EXPECT_EQ(scalar::sigmoid(-infinity), 0.0f);
   EXPECT_EQ(scalar::gelu(0.0f), 0.0f);
   EXPECT_EQ(scalar::gelu_derivative(1e30f), 1.0f);
-  EXPECT_EQ(scalar::gelu_derivative(-1e30f), 0.0f);
+  EXPECT_NEAR(scalar::gelu_derivative(-1e30f), 0.0f, 1e-34f);
+  EXPECT_NEAR(scalar::silu_derivative(-1e30f), 0.0f, 1e-34f);
+  EXPECT_EQ(scalar::silu_derivative(1e30f), 1.0f);
 }
 
 TEST(scalar_math, passes_nan_on) {
@@ -156,8 +158,8 @@ TEST(scalar_math, gelu_and_its_derivative_are_accurate_in_absolute_terms_everywh
   for (float x = -40; x < 40; x += 0.00037f) {
     const double exact = 0.5 * x * (1 + tanh_inside_gelu(x));
     ASSERT_NEAR(scalar::gelu(x), exact, 2e-7 * std::max(1.0, std::fabs(exact))) << x;
-    ASSERT_NEAR(scalar::gelu_derivative(x), gelu_derivative(x), 1.2e-6) << x;
-    ASSERT_NEAR(scalar::silu_derivative(x), sigmoid(x) * (1 + x * (1 - sigmoid(x))), 5e-7) << x;
+    ASSERT_NEAR(scalar::gelu_derivative(x), gelu_derivative(x), 3e-7) << x;
+    ASSERT_NEAR(scalar::silu_derivative(x), sigmoid(x) * (1 + x * (1 - sigmoid(x))), 3e-7) << x;
   }
 }
 
