@@ -168,8 +168,9 @@ void transformer_layer::forward(ops& ops, const_view parameters, const rotary_ta
 void transformer_layer::rotate_heads(ops& ops, const rotary_tables& rotary, std::size_t rows,
                                      std::size_t seq_len, bool inverse, view qkv) const {
   ops.rotate({.rows = rows, .seq_len = seq_len, .heads = d_.heads + d_.kv_heads,
-              .head_dim = d_.head_dim, .row_stride = qkv_width(), .cosines = rotary.cosines.all(),
-              .sines = rotary.sines.all(), .inverse = inverse, .x = qkv});
+              .head_dim = d_.head_dim, .row_stride = qkv_width(),
+              .cosines = rotary.cosines.part(0, seq_len * d_.head_dim / 2),
+              .sines = rotary.sines.part(0, seq_len * d_.head_dim / 2), .inverse = inverse, .x = qkv});
 }
 
 void transformer_layer::backward_input(ops& ops, const_view parameters, const rotary_tables& rotary,
