@@ -69,11 +69,10 @@ typename M::real exp_beside_one(typename M::real x) {
   return y * M::from_bits(M::template left<23>(M::to_bits(k)));
 }
 
-// 2^x where only 1 + 2^x will be used: below -126 the value of -126, from 127.5 on infinity.
+// 2^x for |x| <= 126.
 template <class M>
-typename M::real exp2_beside_one(typename M::real x) {
+typename M::real exp2_bounded(typename M::real x) {
   const auto magic = M::set(rounder(127));
-  x = M::minimum(M::set(128.0f), M::maximum(M::set(-126.0f), x));
   const auto k = x + magic;
   const auto y = horner<M>(x - (k - magic), 0x1.416f1ep-13f, 0x1.5f09a4p-10f, 0x1.3b2ddep-7f,
                            0x1.c6af7ap-5f, 0x1.ebfbdcp-3f, 0x1.62e430p-1f, 1.0f);
@@ -131,10 +130,20 @@ typename M::real silu(typename M::real x) {
 }
 
 template <class M>
-typename M::real silu_derivative(typename M::real x) {
+struct value_and_derivative {
+  typename M::real value, derivative;
+};
+
+// x s and s + x s (1 - s) with s the sigmoid of x, and e^-x s for 1 - s, which cancels nothing. For
+// the derivative x is bounded to where it is 0 and 1 within rounding, which keeps 0 times infinity
+// out.
+template <class M>
+value_and_derivative<M> silu_with_derivative(typename M::real x) {
   const auto one = M::set(1.0f);
-  const auto s = sigmoid<M>(x);
-  return s * M::fma(x, one - s, one);
+  const auto bounded = M::minimum(M::set(87.0f), M::maximum(M::set(-87.0f), x));
+  const auto e = exp_beside_one<M>(M::set(0.0f) - bounded);
+  const auto s = one / (one + e);
+  return {x * s, s * M::fma(bounded, e * s, one)};
 }
 
 // GELU in its tanh form, x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), which is
@@ -143,18 +152,21 @@ typename M::real silu_derivative(typename M::real x) {
 template <class M>
 typename M::real gelu(typename M::real x) {
   const auto t = x * M::fma(x * x, M::set(-0.10294324f), M::set(-2.3022082f));
-  return x / (M::set(1.0f) + exp2_beside_one<M>(t));
+  // 128 gives infinity and so -0, as it must be for a very negative x.
+  const auto e = exp2_bounded<M>(M::minimum(M::set(128.0f), M::maximum(M::set(-126.0f), t)));
+  return x / (M::set(1.0f) + e);
 }
 
-// s + x s (1 - s) 2 u'; the square is bounded only to keep 0 times infinity out.
+// s + x s (1 - s) 2 u' with s = 1 / (1 + e^(-2 u)), bounded like silu_with_derivative.
 template <class M>
 typename M::real gelu_derivative(typename M::real x) {
   const auto one = M::set(1.0f);
-  const auto square = M::minimum(M::set(1e4f), x * x);
-  const auto t = x * M::fma(square, M::set(-0.10294324f), M::set(-2.3022082f));
-  const auto s = one / (one + exp2_beside_one<M>(t));
+  x = M::minimum(M::set(10.0f), M::maximum(M::set(-10.0f), x));
+  const auto square = x * x;
+  const auto e = exp2_bounded<M>(x * M::fma(square, M::set(-0.10294324f), M::set(-2.3022082f)));
+  const auto s = one / (one + e);
   const auto slope = M::fma(square, M::set(0.21406445f), M::set(1.5957691f));
-  return M::fma(x * slope, s * (one - s), s);
+  return M::fma(x * slope, s * (e * s), s);
 }
 
 }  // namespace troupe::compute::formulas

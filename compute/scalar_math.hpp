@@ -40,7 +40,9 @@ inline float log(float x) { return formulas::log<arithmetic>(x); }
 inline float tanh(float x) { return formulas::tanh<arithmetic>(x); }
 inline float sigmoid(float x) { return formulas::sigmoid<arithmetic>(x); }
 inline float silu(float x) { return formulas::silu<arithmetic>(x); }
-inline float silu_derivative(float x) { return formulas::silu_derivative<arithmetic>(x); }
+inline float silu_derivative(float x) {
+  return formulas::silu_with_derivative<arithmetic>(x).derivative;
+}
 inline float gelu(float x) { return formulas::gelu<arithmetic>(x); }
 inline float gelu_derivative(float x) { return formulas::gelu_derivative<arithmetic>(x); }
 

@@ -66,7 +66,7 @@ HWY_INLINE V silu(D, V x) {
 }
 template <class D, class V>
 HWY_INLINE V silu_derivative(D, V x) {
-  return formulas::silu_derivative<vector_arithmetic<D>>(x);
+  return formulas::silu_with_derivative<vector_arithmetic<D>>(x).derivative;
 }
 template <class D, class V>
 HWY_INLINE V gelu(D, V x) {
