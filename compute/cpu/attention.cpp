@@ -1,6 +1,7 @@
 // Forward attention. A tile is a block of queries of one head; key blocks are the outer loop in it,
-// so that each is packed once and serves all queries, six at a time: a strip of 6 x 64 scores stays
-// in the first cache from its product through the exponentials to its product with the values.
+// so that each is packed once and serves all queries, a few at a time: their strip of 64 scores
+// each stays in the first cache from its product through the exponentials to its product with the
+// values.
 #include "compute/cpu/attention.hpp"
 
 #include <algorithm>

@@ -92,11 +92,14 @@ void tile_scores(const float* a, std::size_t a_panel, const float* b, std::size_
   constexpr std::size_t width = tile::width;
   tile t;
   t.template begin<start::zero>(out, key_block, nullptr);
-  for (std::size_t done = 0; done < depth; done += width, a += a_panel) {
-    const std::size_t n = depth - done < width ? depth - done : width;
-    for (std::size_t d = 0; d < n; ++d, b += width) {
+  for (; depth >= width; depth -= width, a += a_panel) {
+#pragma GCC unroll 4
+    for (std::size_t d = 0; d < width; ++d, b += width) {
       t.template step<0, Rows>(a + d, tile::width, b);
     }
+  }
+  for (std::size_t d = 0; d < depth; ++d, b += width) {
+    t.template step<0, Rows>(a + d, tile::width, b);
   }
   t.end(out, key_block);
 }
@@ -109,6 +112,7 @@ void tile_over_keys(const float* a, const float* b, std::ptrdiff_t diagonal, std
   t.template begin<Start>(out, out_stride, factor);
   const auto end = static_cast<std::ptrdiff_t>(keys);
   const std::ptrdiff_t full = diagonal < end ? diagonal : end;
+#pragma GCC unroll 2
   for (std::ptrdiff_t key = 0; key < full; ++key) {
     t.template step<0, Rows>(a + key, tile::row, b + key * tile::width);
   }
@@ -125,6 +129,7 @@ void tile_over_queries(const float* a, const float* b, std::ptrdiff_t first, std
   const auto end = static_cast<std::ptrdiff_t>(queries);
   const std::ptrdiff_t full = first + Rows - 1;
   if (full > 0) t.template triangle_of_queries<1>(a, b, first, end);
+#pragma GCC unroll 2
   for (std::ptrdiff_t i = full > 0 ? full : 0; i < end; ++i) {
     t.template step<0, Rows>(a + i * tile::row, 1, b + i * tile::width);
   }

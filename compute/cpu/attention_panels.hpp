@@ -49,13 +49,14 @@ inline void pack_panels(std::size_t width, const float* from, std::size_t stride
 inline void unpack_row(std::size_t width, const float* from, std::size_t capacity, std::size_t row,
                        std::size_t columns, float factor, float* to) {
   const tag8 d;
+  const vec8 f = hn::Set(d, factor);
   from += row * width;
-  std::size_t c = 0;
-  for (; c + 8 <= columns; c += 8) {
-    const float* const source = from + c / width * capacity * width + c % width;
-    hn::StoreU(hn::Mul(hn::Load(d, source), hn::Set(d, factor)), d, to + c);
+  for (std::size_t c = 0; c < columns; c += width, from += capacity * width) {
+    const std::size_t n = std::min(width, columns - c);
+    std::size_t j = 0;
+    for (; j + 8 <= n; j += 8) hn::StoreU(hn::Mul(hn::Load(d, from + j), f), d, to + c + j);
+    for (; j < n; ++j) to[c + j] = from[j] * factor;
   }
-  for (; c < columns; ++c) to[c] = from[c / width * capacity * width + c % width] * factor;
 }
 
 HWY_INLINE void transpose8(const float* from, std::size_t from_stride, float* to,
