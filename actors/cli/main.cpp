@@ -20,6 +20,7 @@ struct command {
 
 constexpr std::array commands = {
     command{"bench", "measure the speed of this machine", bench_command},
+    command{"data", "pack text into token files, tell what data files hold", data_command},
 };
 
 }  // namespace
