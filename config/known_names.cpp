@@ -89,7 +89,9 @@ std::optional<std::string> nearest_anywhere(std::string_view name) {
   std::vector<std::string> names;
   for (const option& o : options()) names.emplace_back(o.name);
   for (const std::string_view absent : absent_names()) names.emplace_back(absent);
-  if (const auto whole = nearest(name, names)) return whole;
+  // In a known table the table's own name would make everything in it look near.
+  const bool known_table = find_section(table_of(name)) != nullptr;
+  if (const auto whole = nearest(name, names); whole && !known_table) return whole;
   std::vector<std::string> keys;
   for (const std::string& known : names) keys.emplace_back(last_part(known));
   const auto key = nearest(last_part(name), keys);

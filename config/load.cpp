@@ -55,7 +55,9 @@ class loader {
       }
       text = content.str();
     }
-    take(read_toml(text, from_.file), all);
+    toml_content content = read_toml(text, from_.file);
+    whole_ = content.whole;
+    take(std::move(content), all);
     // Values are fitted with the other sources; a complaint about one belongs between the others.
     last_line_ = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
     return done{};
@@ -204,6 +206,7 @@ class loader {
   }
 
   void add_missing() {
+    if (!whole_) return;  // who knows what the file would have set
     for (const problem& p : row_problems(settings_)) {
       if (keys_with_complaints_.contains(p.key)) continue;
       complain(from_.file.empty() ? "configuration" : from_.file, p.key, p.message, behind_file());
@@ -218,6 +221,7 @@ class loader {
   std::vector<complaint> complaints_;
   std::set<std::string> keys_with_complaints_;
   std::size_t last_line_ = 0;
+  bool whole_ = true;
 };
 
 }  // namespace

@@ -85,7 +85,9 @@ class reader {
       : lines_(split(text)), file_(std::move(file)), fixed_origin_(std::move(fixed_origin)) {}
 
   toml_content read() {
-    if (const auto root = parse()) walk(*root, "", 0);
+    const auto root = parse();
+    content_.whole = root.has_value();
+    if (root) walk(*root, "", 0);
     return std::move(content_);
   }
 
@@ -114,7 +116,7 @@ class reader {
                  header
                      ? fmt::format("duplicate table: [{}] stands twice{}; join the two", key, where)
                      : fmt::format("duplicate key: set twice{}; take one out", where));
-        if (header) return std::nullopt;
+        if (header || remaining[line - 1].empty()) return std::nullopt;
         remaining[line - 1].clear();
         twice_before = true;
       }

@@ -29,6 +29,7 @@ struct complaint {
 struct toml_content {
   std::vector<assignment> assignments;  // a table stands before its members
   std::vector<complaint> complaints;
+  bool whole = true;  // false: not valid TOML, what it sets is not known
 };
 
 toml_content read_toml(std::string_view text, const std::string& file);

@@ -19,11 +19,13 @@ struct chain_kernel {
   static constexpr std::size_t most_rows = 8;
   static constexpr std::size_t most_vectors = 3;
 
-  // c[i][j] = chain over k < depth of a[k][i] * b[k][j], from +0 or from the values in c. a, b and
-  // c have the full tile's stride; only the function's own rows and vectors are computed. b and c
-  // are aligned.
-  using product_function = void (*)(std::size_t depth, const float* a, const float* b, float* c,
-                                    bool from_zero, const float* soon, std::size_t soon_step);
+  // c[i][j] = chain over k < depth of a[k][i] * b[k][j], from start[i][j], or from +0 without
+  // `start`. a, b and c have the full tile's stride; only the function's own rows and vectors are
+  // touched. b and c are aligned to the vector. Memory from `soon` on, `soon_step` floats for every
+  // k, is fetched into the second cache: spread over the loop, it delays nothing.
+  using product_function = void (*)(std::size_t depth, const float* a, const float* b,
+                                    const float* start, std::size_t start_stride, float* c,
+                                    const float* soon, std::size_t soon_step);
 
   std::size_t rows;     // of a full tile
   std::size_t columns;  // of a full tile: `vectors` times `lanes`

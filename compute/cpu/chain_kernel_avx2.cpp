@@ -12,6 +12,7 @@ struct vector {
   static constexpr std::size_t lanes = 8;
   static type broadcast(float value) { return _mm256_set1_ps(value); }
   static type load(const float* from) { return _mm256_load_ps(from); }
+  static type load_anywhere(const float* from) { return _mm256_loadu_ps(from); }
   static void store(float* to, type value) { _mm256_store_ps(to, value); }
   static type fma(type a, type b, type c) { return _mm256_fmadd_ps(a, b, c); }
 };

@@ -13,6 +13,7 @@ struct vector {
   static constexpr std::size_t lanes = 16;
   static type broadcast(float value) { return _mm512_set1_ps(value); }
   static type load(const float* from) { return _mm512_load_ps(from); }
+  static type load_anywhere(const float* from) { return _mm512_loadu_ps(from); }
   static void store(float* to, type value) { _mm512_store_ps(to, value); }
   static type fma(type a, type b, type c) { return _mm512_fmadd_ps(a, b, c); }
 };

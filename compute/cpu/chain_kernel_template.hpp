@@ -11,12 +11,12 @@ namespace troupe::compute::cpu {
 namespace {
 
 template <class Vector, int FullRows, int FullVectors, int Rows, int Vectors>
-void chain_tile(std::size_t depth, const float* a, const float* b, float* c, bool from_zero,
-                const float* soon, std::size_t soon_step) {
+void chain_tile(std::size_t depth, const float* a, const float* b, const float* start,
+                std::size_t start_stride, float* c, const float* soon, std::size_t soon_step) {
   constexpr std::size_t lanes = Vector::lanes;
   constexpr std::size_t stride = FullVectors * lanes;
   typename Vector::type sum[Rows][Vectors];
-  if (from_zero) {
+  if (start == nullptr) {
 #pragma GCC unroll 8
     for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 3
@@ -26,7 +26,9 @@ void chain_tile(std::size_t depth, const float* a, const float* b, float* c, boo
 #pragma GCC unroll 8
     for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 3
-      for (int j = 0; j < Vectors; ++j) sum[i][j] = Vector::load(c + i * stride + j * lanes);
+      for (int j = 0; j < Vectors; ++j) {
+        sum[i][j] = Vector::load_anywhere(start + i * start_stride + j * lanes);
+      }
     }
   }
 #pragma GCC unroll 2

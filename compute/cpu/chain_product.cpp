@@ -21,7 +21,7 @@ std::size_t pieces_of(std::size_t size, std::size_t piece) { return (size + piec
 
 // Cuts `size` into `pieces` runs whose lengths are multiples of `unit`, all but the last equal.
 std::size_t even_piece(std::size_t size, std::size_t pieces, std::size_t unit) {
-  return pieces_of(pieces_of(size, pieces), unit) * unit;
+  return pieces == 0 ? 0 : pieces_of(pieces_of(size, pieces), unit) * unit;
 }
 
 struct plan {
@@ -57,38 +57,45 @@ class tile_product {
       : p_(p), kernel_(kernel), row_(row), rows_(rows) {
     static thread_local scratch left_memory;
     static thread_local scratch sums_memory;
-    const std::size_t groups = pieces_of(rows, kernel.rows);
-    left_ = left_memory.take(groups * kernel.rows * p.k);
-    sums_ = sums_memory.take(groups * kernel.rows * kernel.columns);
-    for (std::size_t i = 0; i < rows; i += kernel.rows) {
-      pack_panel(p.a, row + i, std::min(kernel.rows, rows - i), p.k, kernel.rows, left_ + i * p.k);
-    }
+    const std::size_t padded_rows = pieces_of(rows, kernel.rows) * kernel.rows;
+    left_ = left_memory.take(padded_rows * p.k);
+    sums_ = sums_memory.take(padded_rows * kernel.columns);
+    pack_panels(p.a, row, rows, p.k, kernel.rows, left_);
   }
 
   // `next` is the panel after this one, or null: it is fetched bit by bit while this one is used.
   void run(const float* panel, const float* next, std::size_t column) {
     const std::size_t columns = std::min(kernel_.columns, p_.n - column);
     const std::size_t vectors = pieces_of(columns, kernel_.lanes);
-    const std::size_t blocks = std::max<std::size_t>(pieces_of(p_.k, kernel_.depth), 1);
-    const std::size_t depth = pieces_of(p_.k, blocks);
-    const std::size_t steps = blocks * depth * pieces_of(rows_, kernel_.rows);
-    const std::size_t soon_step = next == nullptr ? 0 : pieces_of(p_.k * kernel_.columns, steps);
+    const std::size_t depth = even_piece(p_.k, pieces_of(p_.k, kernel_.depth), 1);
+    const std::size_t steps = pieces_of(rows_, kernel_.rows) * p_.k;
+    const std::size_t soon_step =
+        next == nullptr || steps == 0 ? 0 : pieces_of(p_.k * kernel_.columns, steps);
     const float* soon = next == nullptr ? panel : next;
-    for (std::size_t block = 0; block < blocks; ++block) {
-      const std::size_t k = block * depth;
+    std::size_t k = 0;
+    do {
       const std::size_t now = std::min(depth, p_.k - k);
-      const bool first = block == 0, last = block + 1 == blocks;
+      const bool last = k + now == p_.k;
       for (std::size_t band = 0; band < rows_; band += band_rows) {
         const std::size_t end = std::min(band + band_rows, rows_);
-        if (first && p_.start != nullptr) load_start(band, end, column, columns);
-        if (last) {
-          for (const float* touched : p_.finish_touches) fetch(touched, band, end, column);
+        if (k == 0 && p_.start != nullptr) {
+          if (columns < kernel_.columns) copy_start(band, end, column, columns);
+          fetch(p_.start, end, std::min(end + band_rows, rows_), column);
         }
+        if (last) fetch(p_.finish_reads, band, end, column);
         for (std::size_t i = band; i < end; i += kernel_.rows) {
           const std::size_t rows = std::min(kernel_.rows, end - i);
-          kernel_.product[rows - 1][vectors - 1](
-              now, left_ + i * p_.k + k * kernel_.rows, panel + k * kernel_.columns,
-              sums_ + i * kernel_.columns, first && p_.start == nullptr, soon, soon_step);
+          float* const sums = sums_ + i * kernel_.columns;
+          const float* start = sums;
+          std::size_t start_stride = kernel_.columns;
+          if (k == 0 && p_.start == nullptr) start = nullptr;
+          if (k == 0 && p_.start != nullptr && columns == kernel_.columns) {
+            start = p_.start + (row_ + i) * p_.n + column;
+            start_stride = p_.n;
+          }
+          kernel_.product[rows - 1][vectors - 1](now, left_ + i * p_.k + k * kernel_.rows,
+                                                 panel + k * kernel_.columns, start, start_stride,
+                                                 sums, soon, soon_step);
           soon += soon_step * now;
         }
         if (last) {
@@ -96,7 +103,8 @@ class tile_product {
                      column, columns});
         }
       }
-    }
+      k += now;
+    } while (k < p_.k);
   }
 
  private:
@@ -104,11 +112,11 @@ class tile_product {
   // Loaded and finished together: few enough that the stores drain while the next band is computed.
   static constexpr std::size_t band_rows = 8;
 
-  void load_start(std::size_t begin, std::size_t end, std::size_t column, std::size_t columns) {
+  // At the edge of C, where whole vectors would read beyond a row.
+  void copy_start(std::size_t begin, std::size_t end, std::size_t column, std::size_t columns) {
     for (std::size_t i = begin; i < end; ++i) {
       copy_floats(p_.start + (row_ + i) * p_.n + column, columns, sums_ + i * kernel_.columns);
     }
-    fetch(p_.start, end, std::min(end + band_rows, rows_), column);
   }
 
   // What will be read of an [m, n] matrix: lines that no hardware prefetcher foresees.
@@ -147,8 +155,8 @@ void multiply(thread_pool& pool, const chain_product& p) {
     const auto column_of = [&](std::size_t panel) { return (first + panel) * kernel.columns; };
     pool.parallel_for(panels, [&](std::size_t panel, int) {
       const std::size_t column = column_of(panel);
-      pack_panel(p.b, column, std::min(kernel.columns, p.n - column), p.k, kernel.columns,
-                 right + panel * panel_floats);
+      pack_panels(p.b, column, std::min(kernel.columns, p.n - column), p.k, kernel.columns,
+                  right + panel * panel_floats);
     });
     const std::size_t column_tasks = pieces_of(panels, cut.task_panels);
     pool.parallel_for(row_tasks * column_tasks, [&](std::size_t task, int) {

@@ -12,7 +12,6 @@
 // scratch memory belongs to the threads and is kept between calls.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <functional>
 
@@ -32,11 +31,10 @@ struct chain_tile_values {
 
 struct chain_product {
   std::size_t m, n, k;
-  chain_operand a;               // lines are rows of C
-  chain_operand b;               // lines are columns of C
-  const float* start = nullptr;  // [m, n] values that the chains start at; null: +0
-  // [m, n] matrices that `finish` reads or writes: fetched ahead. Null: none.
-  std::array<const float*, 3> finish_touches{};
+  chain_operand a;                      // lines are rows of C
+  chain_operand b;                      // lines are columns of C
+  const float* start = nullptr;         // [m, n] values that the chains start at; null: +0
+  const float* finish_reads = nullptr;  // [m, n] values that `finish` reads, fetched ahead
   // Called once for every element, by any thread.
   std::function<void(const chain_tile_values&)> finish{};
 };

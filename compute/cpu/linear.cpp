@@ -2,8 +2,9 @@
 // them done on the finished tile: bias, residual and activation are separate roundings in this
 // order, and the tile's tail goes through the same vector code as its body.
 //
-// Long weight-gradient chains are taken in runs of rows, each starting at what the last one left:
-// that is what the chain means, and it keeps the packed operands in the caches.
+// Long chains are taken in runs of k, each starting at what the last one left in the output: that
+// is what the chain means, and packed operands stay in the caches however many tokens or words
+// there are.
 
 #include <algorithm>
 #include <cstring>
@@ -16,8 +17,9 @@ namespace troupe::compute::cpu {
 namespace {
 
 constexpr std::size_t lanes = 8;
-constexpr std::size_t rows_a_run = 1024;  // of a weight gradient's chain
-constexpr std::size_t bias_vectors = 8;   // sums in registers
+constexpr std::size_t longest_run = 4096;           // of k; speed alone
+constexpr std::size_t longest_gradient_run = 1024;  // of rows: both operands have to be repacked
+constexpr std::size_t bias_vectors = 8;             // sums in registers
 constexpr std::size_t bias_columns = bias_vectors * lanes;
 
 const float* read(const_view v, std::size_t elements, const char* trouble) {
@@ -102,6 +104,37 @@ void add_bias_gradient(thread_pool& pool, const float* dy, std::size_t rows, std
   });
 }
 
+// `product` in runs of k; `c` is its output, where the sums wait between two runs.
+void multiply_in_runs(thread_pool& pool, const chain_product& product, std::size_t longest,
+                      float* c) {
+  const std::size_t runs = std::max<std::size_t>((product.k + longest - 1) / longest, 1);
+  const std::size_t length = (product.k + runs - 1) / runs;
+  const auto later = [](const chain_operand& from, std::size_t k) {
+    return chain_operand{from.data + k * (from.k_contiguous ? 1 : from.stride), from.stride,
+                         from.k_contiguous};
+  };
+  const auto keep = [&](const chain_tile_values& tile) {
+    for (std::size_t i = 0; i < tile.rows; ++i) {
+      copy_floats(tile.values + i * tile.stride, tile.columns,
+                  c + (tile.row + i) * product.n + tile.column);
+    }
+  };
+  std::size_t k = 0;
+  do {
+    chain_product run = product;
+    run.k = std::min(length, product.k - k);
+    run.a = later(product.a, k);
+    run.b = later(product.b, k);
+    if (k > 0) run.start = c;
+    k += run.k;
+    if (k < product.k || !run.finish) {
+      run.finish_reads = nullptr;
+      run.finish = keep;
+    }
+    multiply(pool, run);
+  } while (k < product.k);
+}
+
 }  // namespace
 
 void linear(thread_pool& pool, const linear_args& args) {
@@ -119,6 +152,7 @@ void linear(thread_pool& pool, const linear_args& args) {
       .k = in,
       .a = {read(args.x, rows * in, "linear: x is smaller than [rows, in]"), in, true},
       .b = {read(args.w, out * in, "linear: w is smaller than [out, in]"), in, true}};
+  product.finish_reads = residual;
   product.finish = [=](const chain_tile_values& tile) {
     for_vectors(
         tile, out,
@@ -130,7 +164,8 @@ void linear(thread_pool& pool, const linear_args& args) {
           if (activated != nullptr) vector.store(gelu(float_tag(), value), activated + place);
         });
   };
-  multiply(pool, product);
+  // A residual in y has to stay there until its element is complete.
+  multiply_in_runs(pool, product, residual == y ? std::max(in, longest_run) : longest_run, y);
 }
 
 void linear_backward_input(thread_pool& pool, const linear_backward_input_args& args) {
@@ -147,7 +182,7 @@ void linear_backward_input(thread_pool& pool, const linear_backward_input_args& 
             true},
       .b = {read(args.w, out * in, "linear_backward_input: w is smaller than [out, in]"), in,
             false}};
-  product.finish_touches = {gelu_input, dx};
+  product.finish_reads = gelu_input;
   product.finish = [=](const chain_tile_values& tile) {
     for_vectors(tile, in,
                 [=](const float* values, std::size_t place, std::size_t, const auto& vector) {
@@ -158,7 +193,7 @@ void linear_backward_input(thread_pool& pool, const linear_backward_input_args& 
                   vector.store(value, dx + place);
                 });
   };
-  multiply(pool, product);
+  multiply_in_runs(pool, product, longest_run, dx);
 }
 
 void linear_backward_weight(thread_pool& pool, const linear_backward_weight_args& args) {
@@ -170,24 +205,13 @@ void linear_backward_weight(thread_pool& pool, const linear_backward_weight_args
   float* db = write_if_any(args.db, out, "linear_backward_weight: db is smaller than [out]");
 
   if (db != nullptr) add_bias_gradient(pool, dy, rows, out, args.fresh, db);
-  std::size_t row = 0;
-  do {
-    const std::size_t run = std::min(rows_a_run, rows - row);
-    chain_product product{.m = out,
-                          .n = in,
-                          .k = run,
-                          .a = {dy + row * out, out, false},
-                          .b = {x + row * in, in, false},
-                          .start = args.fresh && row == 0 ? nullptr : dw};
-    product.finish = [=](const chain_tile_values& tile) {
-      for (std::size_t i = 0; i < tile.rows; ++i) {
-        copy_floats(tile.values + i * tile.stride, tile.columns,
-                    dw + (tile.row + i) * in + tile.column);
-      }
-    };
-    multiply(pool, product);
-    row += run;
-  } while (row < rows);
+  const chain_product product{.m = out,
+                              .n = in,
+                              .k = rows,
+                              .a = {dy, out, false},
+                              .b = {x, in, false},
+                              .start = args.fresh ? nullptr : dw};
+  multiply_in_runs(pool, product, longest_gradient_run, dw);
 }
 
 }  // namespace troupe::compute::cpu

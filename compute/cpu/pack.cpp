@@ -2,7 +2,10 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstring>
+
+#include "config/base/error.hpp"
 
 namespace troupe::compute::cpu {
 namespace {
@@ -36,8 +39,8 @@ void transpose_4x4(const float* from, std::size_t stride, float* to, std::size_t
   _mm_storeu_ps(to + 3 * width, r3);
 }
 
-void pack_lines(const float* from, std::size_t stride, std::size_t count, std::size_t depth,
-                std::size_t width, float* to) {
+void transpose_lines(const float* from, std::size_t stride, std::size_t count, std::size_t depth,
+                     std::size_t width, float* to) {
   const std::size_t blocks = depth / 8 * 8;
   for (std::size_t k = 0; k < blocks; k += 8) {
     std::size_t line = 0;
@@ -59,36 +62,65 @@ void pack_lines(const float* from, std::size_t stride, std::size_t count, std::s
   }
 }
 
-template <std::size_t Count>
-void copy_lines(const float* from, std::size_t stride, std::size_t depth, float* to) {
+// Panels side by side, so that a line of the cache is read once.
+template <std::size_t Width, std::size_t Panels>
+void copy_panels(const float* from, std::size_t stride, std::size_t depth, float* to) {
   for (std::size_t k = 0; k < depth; ++k) {
-    std::memcpy(to + k * Count, from + k * stride, Count * sizeof(float));
+    for (std::size_t p = 0; p < Panels; ++p) {
+      std::memcpy(to + (p * depth + k) * Width, from + k * stride + p * Width,
+                  Width * sizeof(float));
+    }
+  }
+}
+
+using copy_function = void (*)(const float* from, std::size_t stride, std::size_t depth, float* to);
+
+struct copy_plan {
+  std::size_t panels;  // that the first function copies
+  copy_function several, one;
+};
+
+copy_plan plan_for(std::size_t width) {
+  switch (width) {
+    case 4:
+      return {4, copy_panels<4, 4>, copy_panels<4, 1>};
+    case 8:
+      return {2, copy_panels<8, 2>, copy_panels<8, 1>};
+    case 24:
+      return {1, copy_panels<24, 1>, copy_panels<24, 1>};
+    case 48:
+      return {1, copy_panels<48, 1>, copy_panels<48, 1>};
+  }
+  ensure(false, "a matrix product was packed for a tile of unknown width");
+  return {};
+}
+
+void copy_lines(const float* from, std::size_t stride, std::size_t count, std::size_t depth,
+                std::size_t width, float* to) {
+  const copy_plan plan = plan_for(width);
+  std::size_t line = 0;
+  for (; line + plan.panels * width <= count; line += plan.panels * width) {
+    plan.several(from + line, stride, depth, to + line * depth);
+  }
+  for (; line + width <= count; line += width) {
+    plan.one(from + line, stride, depth, to + line * depth);
+  }
+  for (std::size_t k = 0; k < depth && line < count; ++k) {
+    copy_floats(from + k * stride + line, count - line, to + line * depth + k * width);
   }
 }
 
 }  // namespace
 
-void pack_panel(const chain_operand& from, std::size_t first_line, std::size_t count,
-                std::size_t depth, std::size_t width, float* to) {
-  if (from.k_contiguous) {
-    pack_lines(from.data + first_line * from.stride, from.stride, count, depth, width, to);
+void pack_panels(const chain_operand& from, std::size_t first_line, std::size_t count,
+                 std::size_t depth, std::size_t width, float* to) {
+  if (!from.k_contiguous) {
+    copy_lines(from.data + first_line, from.stride, count, depth, width, to);
     return;
   }
-  const float* data = from.data + first_line;
-  if (count == width) {
-    switch (width) {
-      case 4:
-        return copy_lines<4>(data, from.stride, depth, to);
-      case 8:
-        return copy_lines<8>(data, from.stride, depth, to);
-      case 24:
-        return copy_lines<24>(data, from.stride, depth, to);
-      case 48:
-        return copy_lines<48>(data, from.stride, depth, to);
-    }
-  }
-  for (std::size_t k = 0; k < depth; ++k) {
-    std::memcpy(to + k * width, data + k * from.stride, count * sizeof(float));
+  for (std::size_t line = 0; line < count; line += width) {
+    transpose_lines(from.data + (first_line + line) * from.stride, from.stride,
+                    std::min(width, count - line), depth, width, to + line * depth);
   }
 }
 

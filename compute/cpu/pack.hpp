@@ -1,7 +1,8 @@
 // Operands of a matrix product, copied into the order in which the kernel reads them.
 //
-// An operand is a set of lines (rows of A, columns of B) that each run over k. `pack_panel` copies
-// `count` lines to to[k * width + line]. Slots behind `count` keep what they held: their products
+// An operand is a set of lines (rows of A, columns of B) that each run over k. `pack_panels` copies
+// `count` lines in panels of `width`: line i at step k goes to to[(i / width * depth + k) * width +
+// i % width]. Slots of the last panel that belong to no line keep what they held: their products
 // are never looked at. k is never padded: that would add fused multiply-adds to the chain.
 #pragma once
 
@@ -17,9 +18,9 @@ struct chain_operand {
   bool k_contiguous;  // element (line, k) is data[line * stride + k], else data[k * stride + line]
 };
 
-// `width` is a multiple of 4 and at least `count`.
-void pack_panel(const chain_operand& from, std::size_t first_line, std::size_t count,
-                std::size_t depth, std::size_t width, float* to);
+// `width` is 4, 8, 24 or 48.
+void pack_panels(const chain_operand& from, std::size_t first_line, std::size_t count,
+                 std::size_t depth, std::size_t width, float* to);
 
 // A short row; a call into the library costs as much as the copy.
 inline void copy_floats(const float* from, std::size_t count, float* to) {

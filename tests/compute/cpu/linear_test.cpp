@@ -185,7 +185,7 @@ TEST_P(linear_products, forward_equals_a_scalar_chain_for_random_shapes) {
 
 TEST_P(linear_products, residual_may_be_the_output) {
   random source(7);
-  const shape s{65, 1000, 130};
+  const shape s{65, 4500, 60};
   const values x = random_values(s.rows * s.in, source), w = random_values(s.out * s.in, source);
   const values bias = random_values(s.out, source);
   const values residual = random_values(s.rows * s.out, source);
@@ -219,6 +219,20 @@ TEST_P(linear_products, input_gradient_equals_a_scalar_chain_for_random_shapes) 
       EXPECT_TRUE(dx.guards_are_whole());
     });
   }
+}
+
+TEST_P(linear_products, input_gradient_of_a_large_vocabulary_equals_a_scalar_chain) {
+  random source(14);
+  const shape s{5, 40, 9001};
+  const values dy = random_values(s.rows * s.out, source);
+  const values w = random_values(s.out * s.in, source);
+  const values gelu_input = random_values(s.rows * s.in, source);
+  const values expected = scalar_backward_input(s, dy, w, gelu_input);
+  for_each_instruction_set([&] {
+    placed pdy(dy, 1), pw(w, 2), pg(gelu_input, 3), dx(expected.size(), 4);
+    linear_backward_input(pool, {s.rows, s.in, s.out, pdy.all(), pw.all(), pg.all(), dx.all()});
+    EXPECT_TRUE(same_bits(dx.copy(), expected));
+  });
 }
 
 TEST_P(linear_products, weight_gradient_equals_a_scalar_chain_for_random_shapes) {
@@ -291,9 +305,10 @@ TEST_P(linear_products, weight_gradient_in_pieces_equals_the_whole_and_the_scala
   });
 }
 
-// Large enough for several tiles, column tasks, k blocks and chunks of packed B.
+// Large enough for several tiles, column tasks, k blocks, runs of k and chunks of packed B.
 TEST_P(linear_products, large_shapes_equal_scalar_chains_at_sampled_places) {
-  for (const shape& s : {shape{600, 1601, 130}, shape{70, 1100, 4200}, shape{1, 384, 1536}}) {
+  for (const shape& s :
+       {shape{600, 1601, 130}, shape{70, 1100, 4200}, shape{1, 384, 1536}, shape{9, 9001, 70}}) {
     random source(static_cast<unsigned>(s.rows));
     SCOPED_TRACE(text(s));
     const values x = random_values(s.rows * s.in, source), w = random_values(s.out * s.in, source);

@@ -1,0 +1,38 @@
+// Writing a checkpoint, blocking. A save never touches another checkpoint and never shows a part of
+// itself as whole: it fills "step-....partial-...", syncs every file and the folder, gives the
+// folder its final name, and publishes the manifest last (see folder.hpp). If anything fails, what
+// it wrote is removed and the error says why; what a crash leaves behind is removed by the next
+// save of that step, or by remove_leftovers().
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "model/checkpoint/manifest.hpp"
+#include "model/checkpoint/state_hash.hpp"
+#include "model/layout.hpp"
+
+namespace troupe::checkpoint {
+
+struct saved {
+  std::string folder;
+  hash128 weights_hash, state_hash;
+  std::uint64_t bytes = 0;  // all files together
+  // This step was there already, whole and with the same bits: nothing was written.
+  bool was_there = false;
+};
+
+// `directory` holds all checkpoints of the run; it is made if missing. One `state_view` a layer of
+// the model's layout, in its order.
+result<saved> save(file_system& files, const std::string& directory, const facts& about,
+                   std::span<const state_view> layers);
+
+// The manifest that save() would publish, without writing anything: both hashes of a run's state.
+manifest make_manifest(const facts& about, const model::model_layout& layout,
+                       std::span<const state_view> layers);
+
+// Removes what saves that died have left: partial folders and folders without a manifest. Only for
+// the one who owns the run directory, while nobody saves. Returns their names.
+result<std::vector<std::string>> remove_leftovers(file_system& files, const std::string& directory);
+
+}  // namespace troupe::checkpoint

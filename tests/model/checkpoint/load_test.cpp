@@ -1,0 +1,144 @@
+#include "model/checkpoint/load.hpp"
+
+#include "model/hub/safetensors.hpp"
+#include "tests/model/checkpoint/fixture.hpp"
+
+namespace troupe::checkpoint {
+namespace {
+
+using testing::HasSubstr;
+
+class load_of_a_damaged_checkpoint : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(save_step(memory, 10)); }
+
+  std::string path(std::string_view name) { return join_path(folder_of(10), name); }
+  std::string refusal() {
+    const auto loaded = load(memory, folder_of(10), state.layout, state.memory());
+    if (!loaded) {
+      EXPECT_EQ(loaded.failure().code, exit_code::io);
+    }
+    const auto verified = verify(memory, folder_of(10));
+    EXPECT_EQ(bool(loaded), bool(verified)) << reason(loaded) << "\n" << reason(verified);
+    return reason(loaded);
+  }
+  // Rewrites one header; the manifest and all sizes stay right.
+  std::string refusal_with_header(std::vector<model::tensor_shape> tensors) {
+    const std::string name = path("head.parameters.safetensors"), before = content(memory, name);
+    std::string head = *model::make_safetensors_header(tensors, {{"format", "pt"}}, 4096);
+    put(memory, name, head + before.substr(head.size()));
+    const std::string why = refusal();
+    put(memory, name, before);
+    return why;
+  }
+
+  memory_file_system memory;
+  run_state state{tiny_model()};
+};
+
+TEST_F(load_of_a_damaged_checkpoint, notices_a_flipped_bit_anywhere_in_every_file) {
+  std::size_t flips = 0;
+  for (const auto& name : names_in(memory, folder_of(10))) {
+    const std::string before = content(memory, path(name));
+    // Every byte of manifest, header and data; of the padding every 61st.
+    for (std::size_t at = 0; at < before.size(); ++at) {
+      const bool is_padding = name != manifest_name && at > 600 && at + 1 < 4096;
+      if (is_padding && at % 61 != 0) continue;
+      std::string bytes = before;
+      bytes[at] ^= static_cast<char>(1 << at % 8);
+      put(memory, path(name), bytes);
+      const auto loaded = load(memory, folder_of(10), state.layout, state.memory());
+      ASSERT_FALSE(loaded) << name << " byte " << at;
+      ASSERT_THAT(reason(loaded), HasSubstr(folder_of(10)));
+      ++flips;
+    }
+    put(memory, path(name), before);
+  }
+  EXPECT_GT(flips, 9000u);
+  EXPECT_EQ(refusal(), "");
+}
+
+TEST_F(load_of_a_damaged_checkpoint, names_file_block_and_tensors) {
+  std::string bytes = content(memory, path("layer-0000.first_moments.safetensors"));
+  bytes[4096] ^= 1;
+  put(memory, path("layer-0000.first_moments.safetensors"), bytes);
+  EXPECT_EQ(refusal(), path("layer-0000.first_moments.safetensors") +
+                           ": block 0 (tensors transformer.h.0.ln_1.weight to "
+                           "transformer.h.0.mlp.c_proj.bias) does not match its hash");
+}
+
+TEST_F(load_of_a_damaged_checkpoint, notices_missing_short_long_and_swapped_files) {
+  for (const auto& name : names_in(memory, folder_of(10))) {
+    const std::string before = content(memory, path(name));
+    ASSERT_TRUE(memory.remove(path(name)));
+    EXPECT_THAT(refusal(), HasSubstr(path(name))) << "missing";
+    put(memory, path(name), "");
+    EXPECT_THAT(refusal(), HasSubstr(path(name))) << "empty";
+    put(memory, path(name), before.substr(0, before.size() - 1));
+    EXPECT_THAT(refusal(), HasSubstr(path(name))) << "short";
+    put(memory, path(name), before + "x");
+    EXPECT_THAT(refusal(), HasSubstr(path(name))) << "long";
+    put(memory, path(name), before);
+  }
+  const std::string a = path("head.first_moments.safetensors"),
+                    b = path("head.second_moments.safetensors");
+  const std::string first = content(memory, a), second = content(memory, b);
+  put(memory, a, second);
+  put(memory, b, first);
+  EXPECT_THAT(refusal(), HasSubstr("does not match its hash"));
+}
+
+TEST_F(load_of_a_damaged_checkpoint, names_tensors_that_are_not_the_models) {
+  using enum model::tensor_type;
+  const std::string weight = "transformer.ln_f.weight", bias = "transformer.ln_f.bias";
+  EXPECT_EQ(refusal_with_header({{weight, f32, {4}}, {bias, f32, {4}}}), "");
+  EXPECT_THAT(refusal_with_header({{weight, i32, {4}}, {bias, f32, {4}}}),
+              HasSubstr("tensor \"transformer.ln_f.weight\": has dtype I32, expected F32"));
+  EXPECT_THAT(refusal_with_header({{weight, f32, {2, 2}}, {bias, f32, {4}}}),
+              HasSubstr("tensor \"transformer.ln_f.weight\": has shape [2, 2], the model has [4]"));
+  EXPECT_THAT(refusal_with_header({{weight, f32, {8}}}), HasSubstr("has shape [8]"));
+  EXPECT_THAT(refusal_with_header({{weight, f32, {4}}, {"other", f32, {4}}}),
+              HasSubstr("tensor \"transformer.ln_f.bias\": is missing"));
+  EXPECT_THAT(refusal_with_header({{weight, f32, {4}}, {bias, f32, {4}}, {"extra", f32, {0}}}),
+              HasSubstr("tensor \"extra\": belongs to no part of this layer"));
+  EXPECT_THAT(refusal_with_header({{bias, f32, {4}}, {weight, f32, {4}}}),
+              HasSubstr("stands in another place"));
+}
+
+TEST_F(load_of_a_damaged_checkpoint, refuses_another_step_under_the_name) {
+  ASSERT_TRUE(save_step(memory, 20));
+  ASSERT_TRUE(remove_all(memory, folder_of(10)));
+  ASSERT_TRUE(memory.rename(folder_of(20), folder_of(10)));
+  EXPECT_THAT(refusal(), HasSubstr("the folder's name and its manifest (step 20) differ"));
+}
+
+TEST(load, refuses_the_checkpoint_of_another_model) {
+  memory_file_system memory;
+  ASSERT_TRUE(save_step(memory, 10));
+  model::description wider = tiny_model();
+  wider.inner = 20;
+  run_state state(wider);
+  EXPECT_THAT(
+      reason(load(memory, folder_of(10), state.layout, state.memory())),
+      HasSubstr("tensor \"transformer.h.0.mlp.c_fc.weight\": has shape [16, 4], the model has "
+                "[20, 4]"));
+  model::description deeper = tiny_model();
+  deeper.layers = 2;
+  run_state deep(deeper);
+  EXPECT_THAT(reason(load(memory, folder_of(10), deep.layout, deep.memory())),
+              HasSubstr("does not name layer-0001.parameters.safetensors"));
+}
+
+TEST(load, reports_a_read_error_with_its_path) {
+  memory_file_system memory;
+  ASSERT_TRUE(save_step(memory, 10));
+  faulty_file_system twin(memory);
+  twin.inject({file_operation::read, "*head.parameters*", 3});
+  run_state state(tiny_model());
+  EXPECT_THAT(reason(load(twin, folder_of(10), state.layout, state.memory())),
+              HasSubstr("cannot read /run/checkpoints/step-00000010/head.parameters.safetensors: "
+                        "Input/output error"));
+}
+
+}  // namespace
+}  // namespace troupe::checkpoint
