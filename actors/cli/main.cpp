@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iomanip>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ constexpr std::array commands = {
     command{"eval", "loss of a trained model on a data set", eval_command},
     command{"diff", "compare two runs, bit for bit", diff_command},
     command{"config", "check, show or explain a configuration", config_command},
+    command{"data", "pack text into token files, tell what data files hold", data_command},
     command{"bench", "measure the speed of this machine", bench_command},
     command{"worker", "one worker of a run (started by train)", worker_command},
 };
@@ -36,7 +38,7 @@ void print_usage(std::ostream& to) {
         "  troupe train examples/quickstart.toml\n"
         "  troupe config explain training.micro_batch_size\n\n"
         "commands:\n";
-  for (const command& c : commands) to << "  " << std::string(c.name).append(10 - std::string(c.name).size(), ' ') << c.summary << "\n";
+  for (const command& c : commands) to << "  " << std::left << std::setw(10) << c.name << c.summary << "\n";
   to << "\n`troupe COMMAND --help` says more; `troupe --version` says what this is.\n";
 }
 
