@@ -138,6 +138,8 @@ class loader {
   void read_value(const option& o, std::size_t index, const std::string& key,
                   const std::string& text, const std::string& origin,
                   std::vector<assignment>& all) {
+    // What the shell hands over may be no text, and what is shown must be possible to read back.
+    if (!is_toml_text(text)) return complain(origin, key, "is not valid UTF-8", behind_file());
     if (o.kind == kind::table || o.kind == kind::tables) {
       toml_content content = read_inline_table(o, text, origin);
       for (complaint& c : content.complaints) c.line = behind_file();

@@ -236,4 +236,12 @@ toml_content read_inline_table(const option& o, std::string_view text, const std
   return reader(fmt::format("{} = {}", o.name, text), "", origin).read();
 }
 
+bool is_toml_text(std::string_view text) {
+  try {
+    return !toml::parse(fmt::format("text = {}", print_quoted(text))).empty();
+  } catch (const toml::parse_error&) {
+    return false;
+  }
+}
+
 }  // namespace troupe::config

@@ -37,4 +37,7 @@ toml_content read_toml(std::string_view text, const std::string& file);
 // The same for a table option given in one line, as in --set 'data.sources=[{path = "x"}]'.
 toml_content read_inline_table(const option& o, std::string_view text, const std::string& origin);
 
+// Can this text stand in a TOML file? Not if it is no UTF-8.
+bool is_toml_text(std::string_view text);
+
 }  // namespace troupe::config

@@ -41,27 +41,6 @@ value guess(std::string_view text) {
   return std::string(text);
 }
 
-bool is_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = [&](std::size_t at) {
-      return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u;
-    };
-    const unsigned first = byte(i);
-    const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-    if ((first >= 0x80 && first < 0xC2) || first > 0xF4) return false;
-    for (std::size_t j = 1; j < length; ++j) {
-      if ((byte(i + j) & 0xC0) != 0x80) return false;
-    }
-    const unsigned second = byte(i + 1);
-    if (first == 0xE0 && second < 0xA0) return false;   // too long a form
-    if (first == 0xED && second >= 0xA0) return false;  // half of a surrogate pair
-    if (first == 0xF0 && second < 0x90) return false;   // too long a form
-    if (first == 0xF4 && second >= 0x90) return false;  // above U+10FFFF
-    i += length;
-  }
-  return true;
-}
-
 error complaint(std::string message) { return {exit_code::bad_config, std::move(message)}; }
 
 std::string list(std::span<const std::string_view> names) {
@@ -136,7 +115,6 @@ result<value> fit_text(const option& o, const written& w) {
     return complaint(
         fmt::format("{} is not text; put it in quotes: \"{}\"", w.spelling, w.spelling));
   }
-  if (!is_utf8(*text)) return complaint("is not valid UTF-8");
   if (o.required && text->empty()) return complaint("must not be empty");
   if (o.kind == kind::text) return value(*text);
   if (std::find(o.choices.begin(), o.choices.end(), *text) != o.choices.end()) return value(*text);

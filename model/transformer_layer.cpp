@@ -140,10 +140,12 @@ void transformer_layer::forward(ops& ops, const_view parameters, const rotary_ta
               .w = qkv_matrix(parameters), .bias = take(parameters, qkv_bias), .y = kept.qkv.all()});
   if (!gpt2()) rotate_heads(ops, rotary, rows, seq_len, false, kept.qkv.all());
   ops.attention({.sequences = batch.sequences, .seq_len = seq_len, .heads = d_.heads,
-                 .kv_heads = d_.kv_heads, .head_dim = d_.head_dim, .qkv = kept.qkv.all(),
+                 .kv_heads = d_.kv_heads, .head_dim = d_.head_dim,
+                 .qkv = kept.qkv.part(0, rows * qkv_width()),
                  .dropout = mask(random_purpose::dropout_attention, batch, dropout),
-                 .out = kept.attended.all(), .lse = kept.lse.all()});
-  branch_out(ops, {rows, seq_len, d_.heads * d_.head_dim},
+                 .out = kept.attended.part(0, rows * heads_width()),
+                 .lse = kept.lse.part(0, rows * d_.heads)});
+  branch_out(ops, {rows, seq_len, heads_width()},
              {.x = kept.attended.all(), .matrix = take(parameters, attention_out),
               .bias = take(parameters, attention_out_bias), .residual = kept.input.all(),
               .scratch = branch, .out = kept.middle.all()},
@@ -167,9 +169,13 @@ void transformer_layer::forward(ops& ops, const_view parameters, const rotary_ta
 
 void transformer_layer::rotate_heads(ops& ops, const rotary_tables& rotary, std::size_t rows,
                                      std::size_t seq_len, bool inverse, view qkv) const {
+  const std::size_t angles = seq_len * d_.head_dim / 2;  // the window may be shorter than the tables
   ops.rotate({.rows = rows, .seq_len = seq_len, .heads = d_.heads + d_.kv_heads,
-              .head_dim = d_.head_dim, .row_stride = qkv_width(), .cosines = rotary.cosines.all(),
-              .sines = rotary.sines.all(), .inverse = inverse, .x = qkv});
+              .head_dim = d_.head_dim, .row_stride = qkv_width(),
+              .cosines = rotary.cosines.part(0, seq_len * d_.head_dim / 2),
+              .sines = rotary.sines.part(0, seq_len * d_.head_dim / 2), .inverse = inverse, .x = qkv});
+              .cosines = rotary.cosines.part(0, angles), .sines = rotary.sines.part(0, angles),
+              .inverse = inverse, .x = qkv});
 }
 
 void transformer_layer::backward_input(ops& ops, const_view parameters, const rotary_tables& rotary,
@@ -207,14 +213,17 @@ void transformer_layer::backward_input(ops& ops, const_view parameters, const ro
                  .dropout = mask(random_purpose::dropout_attention_branch, batch, true),
                  .out = at.attention_out.all()});
   }
-  ops.linear_backward_input({.rows = rows, .in = d_.heads * d_.head_dim, .out = d_.width,
+  ops.linear_backward_input({.rows = rows, .in = heads_width(), .out = d_.width,
                              .dy = dropout ? at.attention_out.all() : at.middle.all(),
                              .w = take(parameters, attention_out), .dx = at.attended.all()});
   ops.attention_backward({.sequences = batch.sequences, .seq_len = seq_len, .heads = d_.heads,
-                          .kv_heads = d_.kv_heads, .head_dim = d_.head_dim, .qkv = kept.qkv.all(),
-                          .out = kept.attended.all(), .lse = kept.lse.all(), .dout = at.attended.all(),
+                          .kv_heads = d_.kv_heads, .head_dim = d_.head_dim,
+                          .qkv = kept.qkv.part(0, rows * qkv_width()),
+                          .out = kept.attended.part(0, rows * heads_width()),
+                          .lse = kept.lse.part(0, rows * d_.heads),
+                          .dout = at.attended.part(0, rows * heads_width()),
                           .dropout = mask(random_purpose::dropout_attention, batch, dropout),
-                          .dqkv = at.qkv.all()});
+                          .dqkv = at.qkv.part(0, rows * qkv_width())});
   if (!gpt2()) rotate_heads(ops, rotary, rows, seq_len, true, at.qkv.all());
   ops.linear_backward_input({.rows = rows, .in = d_.width, .out = qkv_width(), .dy = at.qkv.all(),
                              .w = qkv_matrix(parameters), .dx = at.attention_normed.all()});
@@ -246,15 +255,13 @@ void transformer_layer::backward_weight(ops& ops, const leaf_range& range, const
          .rstd = rstd.part(range.first_row, range.rows), .dgain = dgain, .dbias = dbias,
          .fresh = range.opens});
   };
-  const std::size_t heads_width = d_.heads * d_.head_dim;
-
   matrix(d_.inner, d_.width, dropout ? at.mlp_out.all() : output_gradient, kept.activated.all(),
          take(gradient, mlp_down), take(gradient, mlp_down_bias));
   matrix(d_.width, up_width(), at.up.all(), kept.mlp_normed.all(), up_matrix(gradient),
          take(gradient, mlp_up_bias));
   norm(at.mlp_normed.all(), kept.middle.all(), kept.mean2, kept.rstd2, take(gradient, mlp_norm),
        take(gradient, mlp_norm_bias));
-  matrix(heads_width, d_.width, dropout ? at.attention_out.all() : at.middle.all(), kept.attended.all(),
+  matrix(heads_width(), d_.width, dropout ? at.attention_out.all() : at.middle.all(), kept.attended.all(),
          take(gradient, attention_out), take(gradient, attention_out_bias));
   matrix(d_.width, qkv_width(), at.qkv.all(), kept.attention_normed.all(), qkv_matrix(gradient),
          take(gradient, qkv_bias));

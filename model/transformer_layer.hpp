@@ -98,6 +98,7 @@ class transformer_layer {
     return gpt2() ? compute::norm_kind::layer : compute::norm_kind::rms;
   }
   std::size_t qkv_width() const { return (d_.heads + 2 * d_.kv_heads) * d_.head_dim; }
+  std::size_t heads_width() const { return d_.heads * d_.head_dim; }
   std::size_t up_width() const { return gpt2() ? d_.inner : 2 * d_.inner; }
 
   description d_;

@@ -1,6 +1,7 @@
 // Forward attention. A tile is a block of queries of one head; key blocks are the outer loop in it,
-// so that each is packed once and serves all queries, six at a time: a strip of 6 x 64 scores stays
-// in the first cache from its product through the exponentials to its product with the values.
+// so that each is packed once and serves all queries, a few at a time: their strip of 64 scores
+// each stays in the first cache from its product through the exponentials to its product with the
+// values.
 #include "compute/cpu/attention.hpp"
 
 #include <algorithm>
@@ -8,21 +9,17 @@
 #include <limits>
 
 #include "compute/cpu/attention_dropout.hpp"
+#include "compute/cpu/attention_kernel.hpp"
+#include "compute/cpu/attention_panels.hpp"
 #include "compute/cpu/attention_scratch.hpp"
-#include "compute/cpu/attention_tiles.hpp"
+#include "compute/cpu/instruction_set.hpp"
 #include "compute/cpu/vector_math.hpp"
 
 namespace troupe::compute::cpu {
 namespace {
 
-using tiles::key_block;
-using tiles::round_up;
-using tiles::start;
-using tiles::vec8;
-using product = tiles::products<tiles::tag8, 6>;
-
-constexpr std::size_t W = product::width;
-constexpr std::size_t strip = product::rows;
+using panels::round_up;
+using panels::vec8;
 
 class forward_tile {
  public:
@@ -31,23 +28,26 @@ class forward_tile {
         qkv_(args.qkv.host<float>().data()),
         out_(args.out.host<float>().data()),
         lse_(args.lse.host<float>().data()),
+        kernel_(attention_kernel_for(shape.head_dim)),
+        width_(kernel_.width),
+        strip_(kernel_.rows),
         scale_(shape.scale()),
         dropout_(args.dropout),
         depth_(shape.head_dim),
-        room_(round_up(query_block, strip)) {
-    const std::size_t padded = round_up(depth_, W);
+        room_(round_up(query_block, strip_)) {
+    const std::size_t padded = round_up(depth_, width_);
     const auto floats = attention_scratch::padded;
-    const std::size_t panels = room_ * padded;
+    const std::size_t panel_floats = room_ * padded;
     auto& memory = attention_scratch::of_this_thread(
-        2 * floats(panels) + floats(key_block * depth_) + floats(key_block * padded) +
-        floats(room_ * 8) + floats(room_ + 8) + floats(strip * key_block));
-    queries_ = memory.take(panels);
-    sums_ = memory.take(panels);
+        2 * floats(panel_floats) + floats(key_block * depth_) + floats(key_block * padded) +
+        floats(room_ * 8) + floats(room_ + 8) + floats(strip_ * key_block));
+    queries_ = memory.take(panel_floats);
+    sums_ = memory.take(panel_floats);
     keys_ = memory.take(key_block * depth_);
     values_ = memory.take(key_block * padded);
     lanes_ = memory.take(room_ * 8);
     maxima_ = memory.take(room_ + 8);
-    scores_ = memory.take(strip * key_block);
+    scores_ = memory.take(strip_ * key_block);
   }
 
   // Queries first ... last - 1 of a head.
@@ -58,20 +58,20 @@ class forward_tile {
     const std::size_t stride = shape_.qkv_stride();
     const std::size_t kv_head = head / shape_.group();
     const std::size_t rows = last - first;
-    const std::size_t padded_rows = round_up(rows, strip);
-    tiles::pack_panels<W>(qkv_ + shape_.query_at(sequence, head) + first * stride, stride, rows,
-                          depth_, padded_rows, queries_, room_);
-    std::fill_n(sums_, room_ * round_up(depth_, W), 0.0f);
+    const std::size_t padded_rows = round_up(rows, strip_);
+    panels::pack_panels(width_, qkv_ + shape_.query_at(sequence, head) + first * stride, stride,
+                        rows, depth_, padded_rows, queries_, room_);
+    std::fill_n(sums_, room_ * round_up(depth_, width_), 0.0f);
     std::fill_n(lanes_, padded_rows * 8, 0.0f);
     std::fill_n(maxima_, padded_rows + 8, -std::numeric_limits<float>::infinity());
     for (std::size_t key = 0; key < last; key += key_block) {
       const std::size_t keys = std::min(key_block, last - key);
-      tiles::pack_transposed<W>(qkv_ + shape_.key_at(sequence, kv_head) + key * stride, stride,
-                                keys, depth_, keys_);
-      tiles::pack_panels<W>(qkv_ + shape_.value_at(sequence, kv_head) + key * stride, stride, keys,
-                            depth_, keys, values_, key_block);
-      const std::size_t begin = key > first ? (key - first) / strip * strip : 0;
-      for (std::size_t row = begin; row < rows; row += strip) add_keys(row, key, keys);
+      panels::pack_transposed(width_, qkv_ + shape_.key_at(sequence, kv_head) + key * stride,
+                              stride, keys, depth_, keys_);
+      panels::pack_panels(width_, qkv_ + shape_.value_at(sequence, kv_head) + key * stride, stride,
+                          keys, depth_, keys, values_, key_block);
+      const std::size_t begin = key > first ? (key - first) / strip_ * strip_ : 0;
+      for (std::size_t row = begin; row < rows; row += strip_) add_keys(row, key, keys);
     }
     finish(rows);
   }
@@ -83,10 +83,10 @@ class forward_tile {
     const std::ptrdiff_t diagonal =
         static_cast<std::ptrdiff_t>(first_ + row + 1) - static_cast<std::ptrdiff_t>(key);
     const std::size_t visible = static_cast<std::size_t>(std::min<std::ptrdiff_t>(
-        diagonal + static_cast<std::ptrdiff_t>(strip) - 1, static_cast<std::ptrdiff_t>(keys)));
-    for (std::size_t c = 0; c < visible; c += W) {
-      product::scores(queries_ + row * W, room_ * W, keys_ + c * depth_, depth_, scores_ + c,
-                      key_block);
+        diagonal + static_cast<std::ptrdiff_t>(strip_) - 1, static_cast<std::ptrdiff_t>(keys)));
+    for (std::size_t c = 0; c < visible; c += width_) {
+      kernel_.scores(queries_ + row * width_, room_ * width_, keys_ + c * depth_, depth_,
+                     scores_ + c);
     }
     alignas(32) float factors[8];
     if (diagonal >= static_cast<std::ptrdiff_t>(key_block) && keys == key_block) {
@@ -94,9 +94,9 @@ class forward_tile {
     } else {
       exponentials<true>(row, key, diagonal, keys, factors);
     }
-    for (std::size_t p = 0; p * W < depth_; ++p) {
-      product::over_keys<start::rescale>(scores_, values_ + p * key_block * W, diagonal, keys,
-                                         sums_ + (p * room_ + row) * W, W, factors);
+    for (std::size_t p = 0; p * width_ < depth_; ++p) {
+      kernel_.over_keys_rescaled(scores_, values_ + p * key_block * width_, diagonal, keys,
+                                 sums_ + (p * room_ + row) * width_, width_, factors);
     }
   }
 
@@ -104,10 +104,10 @@ class forward_tile {
   template <bool Masked>
   void exponentials(std::size_t row, std::size_t key, std::ptrdiff_t diagonal, std::size_t keys,
                     float* factors) {
-    const tiles::tag8 d;
-    std::size_t count[strip];
+    const panels::tag8 d;
+    std::size_t count[attention_kernel::most_rows];
     alignas(32) float maxima[8] = {};
-    for (std::size_t r = 0; r < strip; ++r) {
+    for (std::size_t r = 0; r < strip_; ++r) {
       count[r] = Masked ? static_cast<std::size_t>(
                               std::clamp<std::ptrdiff_t>(diagonal + static_cast<std::ptrdiff_t>(r),
                                                          0, static_cast<std::ptrdiff_t>(keys)))
@@ -125,37 +125,31 @@ class forward_tile {
                 d, factors);
     }
     hn::Store(now, d, maxima);
-    std::copy_n(maxima, strip, maxima_ + row);
-    for (std::size_t r = 0; r < strip; ++r) {
+    std::copy_n(maxima, strip_, maxima_ + row);
+    for (std::size_t r = 0; r < strip_; ++r) {
       float* const p = scores_ + r * key_block;
-      const vec8 top = hn::Set(d, maxima[r]);
-      vec8 sum = hn::Mul(hn::Load(d, lanes_ + (row + r) * 8), hn::Set(d, factors[r]));
-      for (std::size_t c = 0; c < count[r]; c += 8) {
-        vec8 e = exp(d, hn::Mul(hn::Sub(hn::Load(d, p + c), top), scale));
-        if (Masked) e = hn::IfThenElseZero(tiles::lanes_below(count[r] - c), e);
-        sum = hn::Add(sum, e);  // a lane is never -0, so a masked key leaves it as it is
-        hn::Store(e, d, p + c);
-      }
-      hn::Store(sum, d, lanes_ + (row + r) * 8);
+      float* const sums = lanes_ + (row + r) * 8;
+      hn::Store(hn::Mul(hn::Load(d, sums), hn::Set(d, factors[r])), d, sums);
+      kernel_.exponentials(p, count[r], maxima[r], scale_, sums);
       if (dropout_.active() && count[r] != 0) drop(p, first_ + row + r, key, count[r]);
     }
   }
 
   template <bool Masked>
   float maximum(const float* scores, std::size_t count) const {
-    const tiles::tag8 d;
+    const panels::tag8 d;
     const vec8 lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
     vec8 top = lowest;
     for (std::size_t c = 0; c < count; c += 8) {
       vec8 s = hn::Load(d, scores + c);
-      if (Masked) s = hn::IfThenElse(tiles::lanes_below(count - c), s, lowest);
+      if (Masked) s = hn::IfThenElse(panels::lanes_below(count - c), s, lowest);
       top = hn::Max(top, s);
     }
-    return tiles::fold_max(top);
+    return panels::fold_max(top);
   }
 
   void drop(float* p, std::size_t query, std::size_t key, std::size_t count) {
-    const tiles::tag8 d;
+    const panels::tag8 d;
     const std::uint64_t T = shape_.seq_len;
     dropout_.draw(sequence_, (head_ * T + query) * T + key, count);
     for (std::size_t c = 0; c < count; c += 8) {
@@ -164,22 +158,22 @@ class forward_tile {
   }
 
   void finish(std::size_t rows) {
-    const tiles::tag8 d;
+    const panels::tag8 d;
     float* const lse = lse_ + shape_.lse_at(sequence_, head_) + first_;
     float* const out = out_ + shape_.out_at(sequence_, head_) + first_ * shape_.out_stride();
     for (std::size_t row = 0; row < rows; row += 8) {
       const std::size_t n = std::min<std::size_t>(8, rows - row);
       alignas(32) float x[8] = {1, 1, 1, 1, 1, 1, 1, 1};
       for (std::size_t r = 0; r < n; ++r) {
-        x[r] = tiles::fold_sum(hn::Load(d, lanes_ + (row + r) * 8));
+        x[r] = panels::fold_sum(hn::Load(d, lanes_ + (row + r) * 8));
       }
       const vec8 sums = hn::Load(d, x);
       hn::Store(hn::MulAdd(hn::LoadU(d, maxima_ + row), hn::Set(d, scale_), log(d, sums)), d, x);
       std::copy_n(x, n, lse + row);
       hn::Store(hn::Div(hn::Set(d, 1.0f), sums), d, x);
       for (std::size_t r = 0; r < n; ++r) {
-        tiles::unpack_row<W>(sums_, room_, row + r, depth_, x[r],
-                             out + (row + r) * shape_.out_stride());
+        panels::unpack_row(width_, sums_, room_, row + r, depth_, x[r],
+                           out + (row + r) * shape_.out_stride());
       }
     }
   }
@@ -188,6 +182,8 @@ class forward_tile {
   const float* qkv_;
   float* out_;
   float* lse_;
+  const attention_kernel& kernel_;
+  std::size_t width_, strip_;  // a panel's columns, a tile's rows
   float scale_;
   attention_dropout dropout_;
   std::size_t depth_;
@@ -198,6 +194,13 @@ class forward_tile {
 };
 
 }  // namespace
+
+const attention_kernel& attention_kernel_for(std::size_t head_dim) {
+  const auto set = active_instruction_set();
+  // Half of a wide panel would be zeros for the smallest heads.
+  const bool wide = set == instruction_set::avx512 && head_dim > avx2_attention_kernel().width;
+  return wide ? avx512_attention_kernel() : avx2_attention_kernel();
+}
 
 float attention_shape::scale() const { return 1.0f / std::sqrt(static_cast<float>(head_dim)); }
 

@@ -8,22 +8,16 @@
 
 #include "compute/cpu/attention.hpp"
 #include "compute/cpu/attention_dropout.hpp"
+#include "compute/cpu/attention_kernel.hpp"
+#include "compute/cpu/attention_panels.hpp"
 #include "compute/cpu/attention_scratch.hpp"
-#include "compute/cpu/attention_tiles.hpp"
 #include "compute/cpu/vector_math.hpp"
 
 namespace troupe::compute::cpu {
 namespace {
 
-using tiles::key_block;
-using tiles::round_up;
-using tiles::start;
-using tiles::vec8;
-using product = tiles::products<tiles::tag8, 6>;
-
-constexpr std::size_t W = product::width;
-constexpr std::size_t strip = product::rows;
-constexpr std::size_t key_room = round_up(key_block, strip);
+using panels::round_up;
+using panels::vec8;
 
 class backward_tile {
  public:
@@ -35,30 +29,34 @@ class backward_tile {
         lse_(args.lse.host<float>().data()),
         dout_(args.dout.host<float>().data()),
         dqkv_(args.dqkv.host<float>().data()),
+        kernel_(attention_kernel_for(shape.head_dim)),
+        width_(kernel_.width),
+        strip_(kernel_.rows),
+        key_room_(round_up(key_block, strip_)),
         scale_(shape.scale()),
         dropout_(args.dropout),
         depth_(shape.head_dim),
         query_block_(query_block),
-        room_(round_up(query_block, strip)) {
-    const std::size_t padded = round_up(depth_, W);
+        room_(round_up(query_block, strip_)) {
+    const std::size_t padded = round_up(depth_, width_);
     const auto floats = attention_scratch::padded;
     const std::size_t grid = room_ * key_block + 8;  // a strip of keys may read past the last row
     auto& memory = attention_scratch::of_this_thread(
         2 * floats(key_block * depth_) + floats(key_block * padded) +
-        2 * floats(key_room * padded) + 2 * floats(room_ * padded) + 2 * floats(grid) +
-        2 * floats(room_) + floats(strip * W));
+        2 * floats(key_room_ * padded) + 2 * floats(room_ * padded) + 2 * floats(grid) +
+        2 * floats(room_) + floats(strip_ * width_));
     keys_transposed_ = memory.take(key_block * depth_);
     values_transposed_ = memory.take(key_block * depth_);
     keys_ = memory.take(key_block * padded);
-    dkeys_ = memory.take(key_room * padded);
-    dvalues_ = memory.take(key_room * padded);
+    dkeys_ = memory.take(key_room_ * padded);
+    dvalues_ = memory.take(key_room_ * padded);
     queries_ = memory.take(room_ * padded);
     douts_ = memory.take(room_ * padded);
     probabilities_ = memory.take(grid);
     dscores_ = memory.take(grid);
     row_lse_ = memory.take(room_);
     row_products_ = memory.take(room_);
-    edge_ = memory.take(strip * W);
+    edge_ = memory.take(strip_ * width_);
   }
 
   void compute(std::size_t sequence, std::size_t kv_head) {
@@ -70,11 +68,11 @@ class backward_tile {
       count_ = std::min(key_block, T - key);
       const float* const k = qkv_ + shape_.key_at(sequence, kv_head) + key * stride;
       const float* const v = qkv_ + shape_.value_at(sequence, kv_head) + key * stride;
-      tiles::pack_transposed<W>(k, stride, count_, depth_, keys_transposed_);
-      tiles::pack_transposed<W>(v, stride, count_, depth_, values_transposed_);
-      tiles::pack_panels<W>(k, stride, count_, depth_, count_, keys_, key_block);
-      std::fill_n(dkeys_, key_room * round_up(depth_, W), 0.0f);
-      std::fill_n(dvalues_, key_room * round_up(depth_, W), 0.0f);
+      panels::pack_transposed(width_, k, stride, count_, depth_, keys_transposed_);
+      panels::pack_transposed(width_, v, stride, count_, depth_, values_transposed_);
+      panels::pack_panels(width_, k, stride, count_, depth_, count_, keys_, key_block);
+      std::fill_n(dkeys_, key_room_ * round_up(depth_, width_), 0.0f);
+      std::fill_n(dvalues_, key_room_ * round_up(depth_, width_), 0.0f);
       for (std::size_t g = 0; g < shape_.group(); ++g) {
         for (std::size_t query = key; query < T; query += query_block_) {
           add_queries(kv_head * shape_.group() + g, query, std::min(query_block_, T - query));
@@ -83,8 +81,8 @@ class backward_tile {
       float* const dk = dqkv_ + shape_.key_at(sequence, kv_head) + key * stride;
       float* const dv = dqkv_ + shape_.value_at(sequence, kv_head) + key * stride;
       for (std::size_t r = 0; r < count_; ++r) {
-        tiles::unpack_row<W>(dkeys_, key_room, r, depth_, 1.0f, dk + r * stride);
-        tiles::unpack_row<W>(dvalues_, key_room, r, depth_, 1.0f, dv + r * stride);
+        panels::unpack_row(width_, dkeys_, key_room_, r, depth_, 1.0f, dk + r * stride);
+        panels::unpack_row(width_, dvalues_, key_room_, r, depth_, 1.0f, dv + r * stride);
       }
     }
   }
@@ -94,12 +92,13 @@ class backward_tile {
   void add_queries(std::size_t head, std::size_t query, std::size_t rows) {
     head_ = head;
     query_ = query;
-    const std::size_t padded_rows = round_up(rows, strip);
+    const std::size_t padded_rows = round_up(rows, strip_);
     const std::size_t out = shape_.out_at(sequence_, head) + query * shape_.out_stride();
-    tiles::pack_panels<W>(qkv_ + shape_.query_at(sequence_, head) + query * shape_.qkv_stride(),
-                          shape_.qkv_stride(), rows, depth_, padded_rows, queries_, room_);
-    tiles::pack_panels<W>(dout_ + out, shape_.out_stride(), rows, depth_, padded_rows, douts_,
-                          room_);
+    panels::pack_panels(width_,
+                        qkv_ + shape_.query_at(sequence_, head) + query * shape_.qkv_stride(),
+                        shape_.qkv_stride(), rows, depth_, padded_rows, queries_, room_);
+    panels::pack_panels(width_, dout_ + out, shape_.out_stride(), rows, depth_, padded_rows, douts_,
+                        room_);
     std::copy_n(lse_ + shape_.lse_at(sequence_, head) + query, rows, row_lse_);
     std::fill_n(row_lse_ + rows, padded_rows - rows, 0.0f);
     std::fill_n(row_products_ + rows, padded_rows - rows, 0.0f);
@@ -107,27 +106,27 @@ class backward_tile {
       row_products_[r] =
           row_product(dout_ + out + r * shape_.out_stride(), out_ + out + r * shape_.out_stride());
     }
-    for (std::size_t row = 0; row < rows; row += strip) {
+    for (std::size_t row = 0; row < rows; row += strip_) {
       score(row);
-      add_to_queries(row, std::min(strip, rows - row));
+      add_to_queries(row, std::min(strip_, rows - row));
     }
     // Key r of the block is seen by the rows at or after r - offset.
     const std::ptrdiff_t offset =
         static_cast<std::ptrdiff_t>(query) - static_cast<std::ptrdiff_t>(key_);
-    for (std::size_t r = 0; r < count_; r += strip) {
+    for (std::size_t r = 0; r < count_; r += strip_) {
       const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(r) - offset;
       if (first >= static_cast<std::ptrdiff_t>(rows)) break;
-      for (std::size_t p = 0; p * W < depth_; ++p) {
-        product::over_queries(probabilities_ + r, douts_ + p * room_ * W, first, rows,
-                              dvalues_ + (p * key_room + r) * W, W);
-        product::over_queries(dscores_ + r, queries_ + p * room_ * W, first, rows,
-                              dkeys_ + (p * key_room + r) * W, W);
+      for (std::size_t p = 0; p * width_ < depth_; ++p) {
+        kernel_.over_queries(probabilities_ + r, douts_ + p * room_ * width_, first, rows,
+                             dvalues_ + (p * key_room_ + r) * width_);
+        kernel_.over_queries(dscores_ + r, queries_ + p * room_ * width_, first, rows,
+                             dkeys_ + (p * key_room_ + r) * width_);
       }
     }
   }
 
   float row_product(const float* a, const float* b) const {
-    const tiles::tag8 d;
+    const panels::tag8 d;
     vec8 sum = hn::Zero(d);
     std::size_t c = 0;
     for (; c + 8 <= depth_; c += 8) sum = hn::MulAdd(hn::LoadU(d, a + c), hn::LoadU(d, b + c), sum);
@@ -135,10 +134,10 @@ class backward_tile {
       alignas(32) float x[8] = {}, y[8] = {};
       std::copy_n(a + c, depth_ - c, x);
       std::copy_n(b + c, depth_ - c, y);
-      sum = hn::IfThenElse(tiles::lanes_below(depth_ - c),
+      sum = hn::IfThenElse(panels::lanes_below(depth_ - c),
                            hn::MulAdd(hn::Load(d, x), hn::Load(d, y), sum), sum);
     }
-    return tiles::fold_sum(sum);
+    return panels::fold_sum(sum);
   }
 
   std::ptrdiff_t diagonal(std::size_t row) const {
@@ -148,56 +147,49 @@ class backward_tile {
   // Probabilities and gradients of the scores for one strip of queries. What lies beyond the
   // diagonal is left behind in the tiles and never read.
   void score(std::size_t row) {
-    const tiles::tag8 d;
-    float* const p = probabilities_ + row * key_block;
-    float* const ds = dscores_ + row * key_block;
+    float* p = probabilities_ + row * key_block;
+    float* ds = dscores_ + row * key_block;
     const std::size_t visible =
-        std::min(count_, static_cast<std::size_t>(diagonal(row)) + strip - 1);
-    for (std::size_t c = 0; c < visible; c += W) {
-      product::scores(queries_ + row * W, room_ * W, keys_transposed_ + c * depth_, depth_, p + c,
-                      key_block);
-      product::scores(douts_ + row * W, room_ * W, values_transposed_ + c * depth_, depth_, ds + c,
-                      key_block);
+        std::min(count_, static_cast<std::size_t>(diagonal(row)) + strip_ - 1);
+    for (std::size_t c = 0; c < visible; c += width_) {
+      kernel_.scores(queries_ + row * width_, room_ * width_, keys_transposed_ + c * depth_, depth_,
+                     p + c);
+      kernel_.scores(douts_ + row * width_, room_ * width_, values_transposed_ + c * depth_, depth_,
+                     ds + c);
     }
-    const vec8 scale = hn::Set(d, scale_);
-    for (std::size_t r = 0; r < strip; ++r) {
-      const vec8 lse = hn::Set(d, -row_lse_[row + r]);
-      const vec8 product_of_row = hn::Set(d, row_products_[row + r]);
-      const std::uint64_t T = shape_.seq_len;
+    for (std::size_t r = 0; r < strip_; ++r, p += key_block, ds += key_block) {
       if (dropout_.active()) {
+        const std::uint64_t T = shape_.seq_len;
         dropout_.draw(sequence_, (head_ * T + query_ + row + r) * T + key_, visible);
+        drop(ds, visible);
       }
-      for (std::size_t c = 0; c < visible; c += 8) {
-        float* const p_at = p + r * key_block + c;
-        float* const ds_at = ds + r * key_block + c;
-        const vec8 e = exp(d, hn::MulAdd(hn::Load(d, p_at), scale, lse));
-        vec8 g = hn::Load(d, ds_at);
-        if (dropout_.active()) {
-          g = dropout_.apply(c, g);
-          hn::Store(dropout_.apply(c, e), d, p_at);
-        } else {
-          hn::Store(e, d, p_at);
-        }
-        hn::Store(hn::Mul(hn::Mul(e, hn::Sub(g, product_of_row)), scale), d, ds_at);
-      }
+      kernel_.gradients(p, ds, visible, scale_, row_lse_[row + r], row_products_[row + r]);
+      if (dropout_.active()) drop(p, visible);
+    }
+  }
+
+  void drop(float* values, std::size_t count) const {
+    const panels::tag8 d;
+    for (std::size_t c = 0; c < count; c += 8) {
+      hn::Store(dropout_.apply(c, hn::Load(d, values + c)), d, values + c);
     }
   }
 
   void add_to_queries(std::size_t row, std::size_t rows) {
     const std::size_t stride = shape_.qkv_stride();
     float* const dq = dqkv_ + shape_.query_at(sequence_, head_) + (query_ + row) * stride;
-    for (std::size_t c = 0; c < depth_; c += W) {
-      const std::size_t columns = std::min(W, depth_ - c);
-      if (rows == strip && columns == W) {
+    for (std::size_t c = 0; c < depth_; c += width_) {
+      const std::size_t columns = std::min(width_, depth_ - c);
+      if (rows == strip_ && columns == width_) {
         add_to_queries(row, c, dq + c, stride);
         continue;
       }
       for (std::size_t r = 0; r < rows; ++r) {
-        std::copy_n(dq + r * stride + c, columns, edge_ + r * W);
+        std::copy_n(dq + r * stride + c, columns, edge_ + r * width_);
       }
-      add_to_queries(row, c, edge_, W);
+      add_to_queries(row, c, edge_, width_);
       for (std::size_t r = 0; r < rows; ++r) {
-        std::copy_n(edge_ + r * W, columns, dq + r * stride + c);
+        std::copy_n(edge_ + r * width_, columns, dq + r * stride + c);
       }
     }
   }
@@ -206,15 +198,18 @@ class backward_tile {
     const float* const ds = dscores_ + row * key_block;
     const float* const k = keys_ + column * key_block;
     if (key_ == 0) {
-      product::over_keys<start::zero>(ds, k, diagonal(row), count_, dq, stride, nullptr);
+      kernel_.over_keys_from_zero(ds, k, diagonal(row), count_, dq, stride, nullptr);
     } else {
-      product::over_keys<start::load>(ds, k, diagonal(row), count_, dq, stride, nullptr);
+      kernel_.over_keys(ds, k, diagonal(row), count_, dq, stride, nullptr);
     }
   }
 
   const attention_shape shape_;
   const float *qkv_, *out_, *lse_, *dout_;
   float* dqkv_;
+  const attention_kernel& kernel_;
+  std::size_t width_, strip_;  // a panel's columns, a tile's rows
+  std::size_t key_room_;       // rows that a panel of dk and dv has room for
   float scale_;
   attention_dropout dropout_;
   std::size_t depth_, query_block_;

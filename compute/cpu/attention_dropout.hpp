@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "compute/cpu/attention_tiles.hpp"
+#include "compute/cpu/attention_panels.hpp"
 #include "compute/random.hpp"
 
 namespace troupe::compute::cpu {
@@ -63,13 +63,13 @@ class attention_dropout {
 
   // The eight values that belong to elements first + at ... of the last draw: +0, or times 1 / (1 -
   // p).
-  tiles::vec8 apply(std::size_t at, tiles::vec8 values) const {
+  panels::vec8 apply(std::size_t at, panels::vec8 values) const {
     using tag = hwy::HWY_NAMESPACE::FixedTag<std::uint32_t, 8>;
     namespace hn = hwy::HWY_NAMESPACE;
     const auto dropped =
         hn::Lt(hn::LoadU(tag(), words_ + offset_ + at), hn::Set(tag(), threshold_));
-    return hn::IfThenZeroElse(hn::RebindMask(tiles::tag8(), dropped),
-                              hn::Mul(values, hn::Set(tiles::tag8(), keep_scale_)));
+    return hn::IfThenZeroElse(hn::RebindMask(panels::tag8(), dropped),
+                              hn::Mul(values, hn::Set(panels::tag8(), keep_scale_)));
   }
 
  private:

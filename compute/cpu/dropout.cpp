@@ -5,6 +5,7 @@
 namespace troupe::compute::cpu {
 
 void dropout(thread_pool& pool, const dropout_args& a) {
+  ensure(a.seq_len > 0, "dropout: sequences need a length");
   const std::size_t size = a.rows * a.width;
   const float* x = elements<float>(a.x, size);
   const float* residual = optional_elements<float>(a.residual, size);

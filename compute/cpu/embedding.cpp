@@ -20,6 +20,7 @@ std::size_t checked(std::int32_t token, std::size_t vocabulary) {
 }  // namespace
 
 void embedding(thread_pool& pool, const embedding_args& a) {
+  ensure(a.seq_len > 0, "embedding: sequences need a length");
   const std::int32_t* tokens = elements<std::int32_t>(a.tokens, a.rows);
   const float* table = elements<float>(a.table, a.vocabulary * a.width);
   const float* positions =
@@ -40,6 +41,7 @@ void embedding(thread_pool& pool, const embedding_args& a) {
 }
 
 void embedding_backward(thread_pool& pool, const embedding_backward_args& a) {
+  ensure(a.seq_len > 0, "embedding: sequences need a length");
   const std::int32_t* tokens = elements<std::int32_t>(a.tokens, a.rows);
   const float* dout = elements<float>(a.dout, a.rows * a.width);
   float* dtable = elements<float>(a.dtable, a.vocabulary * a.width);

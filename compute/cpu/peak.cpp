@@ -23,6 +23,7 @@ using clock = std::chrono::steady_clock;
 
 constexpr int slices = 10;
 constexpr double slice_seconds = 0.005;
+constexpr int trials = 10;
 constexpr std::size_t trial_iterations = 20'000;
 
 double seconds_since(clock::time_point start) {
@@ -41,10 +42,15 @@ double measure_fma_peak(int threads) {
   std::atomic<float> sink{0};
   const auto work = [&](std::size_t iterations) { sink = kernel.fma_loop(iterations, 0.5f, 0.5f); };
 
-  work(trial_iterations);  // wakes the wide units up
-  clock::time_point start = clock::now();
-  work(trial_iterations);
-  const double scale = slice_seconds / std::max(seconds_since(start), 1e-9);
+  // Several trials, because one that was interrupted would make the slices too short to be trusted.
+  clock::time_point start;
+  double trial_seconds = slice_seconds;
+  for (int trial = 0; trial < trials; ++trial) {
+    start = clock::now();
+    work(trial_iterations);
+    trial_seconds = std::clamp(seconds_since(start), 1e-9, trial_seconds);
+  }
+  const double scale = slice_seconds / trial_seconds;
   const auto iterations =
       static_cast<std::size_t>(static_cast<double>(trial_iterations) * scale) + 1;
 

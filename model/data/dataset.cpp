@@ -4,16 +4,14 @@
 
 #include <algorithm>
 
+#include "model/data/digest.hpp"
+
 namespace troupe::model::data {
 namespace {
 
 // Token files up to this size are checked as a whole when the data set opens, about a second of
 // reading; longer ones so far, and the rest window by window before each is used.
 constexpr std::uint64_t eager_check_bytes = std::uint64_t{1} << 30;
-
-constexpr std::uint64_t digest_full_tokens = (std::uint64_t{64} << 20) / sizeof(std::uint32_t);
-constexpr std::uint64_t digest_pieces = 1024;
-constexpr std::uint64_t digest_piece_tokens = digest_full_tokens / digest_pieces;
 
 error bad_config(std::string message) { return {exit_code::bad_config, std::move(message)}; }
 
@@ -83,7 +81,10 @@ result<std::size_t> dataset::fill(std::uint64_t position, std::span<std::int32_t
   ensure(tokens.size() == seq_len() && targets.size() == seq_len(),
          "a sequence was asked for in buffers of another length");
   std::vector<std::uint32_t> window(seq_len() + 1);
-  if (auto got = read_window(order_.window_at(position), 0, window); !got) return got.failure();
+  const auto [stream, first] = windows_.place_of(order_.window_at(position));
+  if (auto got = store_.read(stream, first, window); !got) return got.failure();
+  if (auto good = store_.check_ids(stream, first, window, vocabulary_); !good)
+    return good.failure();
 
   std::size_t counted = 0;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -95,36 +96,6 @@ result<std::size_t> dataset::fill(std::uint64_t position, std::span<std::int32_t
   return counted;
 }
 
-status dataset::read_window(std::uint64_t window, std::uint64_t skip,
-                            std::span<std::uint32_t> out) const {
-  const window_place place = windows_.place_of(window);
-  const std::uint64_t first = place.first_token + skip;
-  if (auto got = store_.read(place.stream, first, out); !got) return got;
-  return store_.check_ids(place.stream, first, out, vocabulary_);
-}
-
-result<hash128> dataset::digest() const {
-  const std::uint64_t window_tokens = seq_len() + 1, total = windows() * window_tokens;
-  const bool whole = total <= digest_full_tokens;
-  hasher hash;
-  hash.add_u64(seq_len());
-  hash.add_u64(windows());
-  std::vector<std::uint32_t> buffer(window_tokens);
-  for (std::uint64_t piece = 0; piece < (whole ? 1 : digest_pieces); ++piece) {
-    // floor(range * piece / (pieces - 1)) without overflow.
-    const std::uint64_t range = whole ? 0 : total - digest_piece_tokens, gaps = digest_pieces - 1;
-    const std::uint64_t start = range / gaps * piece + range % gaps * piece / gaps;
-    const std::uint64_t end = whole ? total : start + digest_piece_tokens;
-    for (std::uint64_t at = start; at < end;) {
-      const std::uint64_t skip = at % window_tokens;
-      const std::uint64_t n = std::min(window_tokens - skip, end - at);
-      const auto part = std::span(buffer).first(n);
-      if (auto got = read_window(at / window_tokens, skip, part); !got) return got.failure();
-      hash.add(std::as_bytes(part));
-      at += n;
-    }
-  }
-  return hash.finish();
-}
+result<hash128> dataset::digest() const { return window_digest(store_, windows_); }
 
 }  // namespace troupe::model::data

@@ -56,13 +56,12 @@ class dataset {
   result<std::size_t> fill(std::uint64_t position, std::span<std::int32_t> tokens,
                            std::span<std::int32_t> targets) const;
 
-  // Names the windows by content (docs/data.md says exactly what is hashed): equal for the same
-  // windows, whatever files and formats they came from. Reads at most 64 MiB of tokens.
+  // Names the windows by content (digest.hpp): equal for the same windows, whatever files and
+  // formats they came from. Reads at most 64 MiB.
   result<hash128> digest() const;
 
  private:
   dataset(token_store store, window_map windows, const dataset_options& options);
-  status read_window(std::uint64_t window, std::uint64_t skip, std::span<std::uint32_t> out) const;
 
   token_store store_;
   window_map windows_;

@@ -124,4 +124,16 @@ result<document_facts> read_json_lines(const std::string& path, const std::strin
   return lines.facts;
 }
 
+std::vector<std::string> notes_about(const std::string& path, const document_facts& facts) {
+  std::vector<std::string> notes;
+  if (facts.had_byte_order_mark)
+    notes.push_back(fmt::format("{}: the byte-order mark was dropped", path));
+  if (facts.had_crlf)
+    notes.push_back(fmt::format("{}: lines end with CR LF, which is kept as it is", path));
+  if (facts.blank_lines != 0)
+    notes.push_back(fmt::format("{}: {} blank line{} skipped", path, facts.blank_lines,
+                                facts.blank_lines == 1 ? "" : "s"));
+  return notes;
+}
+
 }  // namespace troupe::model::data

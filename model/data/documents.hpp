@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/base/error.hpp"
 
@@ -35,5 +36,8 @@ struct document_facts {
 result<document_facts> read_text_file(const std::string& path, document_sink& sink);
 result<document_facts> read_json_lines(const std::string& path, const std::string& key,
                                        document_sink& sink);
+
+// Sentences that a person may want to read once: marks dropped, line ends kept, lines skipped.
+std::vector<std::string> notes_about(const std::string& path, const document_facts& facts);
 
 }  // namespace troupe::model::data

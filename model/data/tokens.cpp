@@ -54,10 +54,6 @@ constexpr std::array unreadable_formats = std::to_array<unreadable_format>({
     {".json", "may be JSON lines or one JSON document; say format = \"jsonl\" or \"text\""},
 });
 
-std::string size_text(std::uint64_t n, const char* thing) {
-  return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
-}
-
 }  // namespace
 
 const char* name_of(data_format format) {
@@ -74,46 +70,59 @@ const char* name_of(data_format format) {
   fail_ensure("a data format without a name", __FILE__, __LINE__);
 }
 
-result<data_format> detect_format(const std::string& path, data_format wanted) {
+result<file_facts> identify(const std::string& path, data_format wanted) {
   auto file = input_file::open(path);
   if (!file) return file.failure();
   std::array<std::byte, 4> head{};
   const std::size_t n = std::min<std::uint64_t>(file->size(), head.size());
   if (auto got = file->read(0, std::span(head).first(n)); !got) return got.failure();
   const bool token_file = has_llmc_magic(std::span(head).first(n));
-  if (wanted == data_format::llmc) return wanted;
-  if (wanted != data_format::automatic) {
+  const auto bad = [&](const std::string& cause) {
+    return error{exit_code::bad_data, fmt::format("data file {}: {}", path, cause)};
+  };
+
+  file_facts facts;
+  facts.path = path;
+  facts.bytes = file->size();
+  facts.format = wanted;
+  if (wanted == data_format::automatic) {
+    const bool lines = path.ends_with(".jsonl") || path.ends_with(".ndjson");
+    facts.format = token_file ? data_format::llmc : lines ? data_format::jsonl : data_format::text;
+    if (facts.format == data_format::text)
+      for (const auto& known : unreadable_formats)
+        if (path.ends_with(known.ending)) return bad(known.why);
+  } else if (token_file && wanted != data_format::llmc) {
     // The magic is not valid UTF-8, so reading on would only name a bad byte.
-    if (token_file)
-      return error{exit_code::bad_data,
-                   fmt::format("data file {}: is an llm.c file, but was declared as '{}'", path,
-                               name_of(wanted))};
-    return wanted;
+    return bad(fmt::format("is an llm.c file, but was declared as '{}'", name_of(wanted)));
   }
-  if (token_file) return data_format::llmc;
-  if (path.ends_with(".jsonl") || path.ends_with(".ndjson")) return data_format::jsonl;
-  for (const auto& known : unreadable_formats)
-    if (path.ends_with(known.ending))
-      return error{exit_code::bad_data, fmt::format("data file {}: {}", path, known.why)};
-  return data_format::text;
+  return facts;
 }
 
 result<token_store> token_store::open(std::span<const source> sources, bool add_eos) {
-  token_store store;
+  std::vector<std::pair<file_facts, const source*>> found;
+  std::uint64_t text_limit = 0;  // a document is not shorter in the file than its tokens are many
   for (const source& from : sources) {
     const auto paths = expand_paths(from.path);
     if (!paths) return paths.failure();
     for (const std::string& path : *paths) {
-      const auto format = detect_format(path, from.format);
-      if (!format) return format.failure();
-      file_facts found;
-      found.path = path;
-      found.format = *format;
-      const status added = *format == data_format::llmc
-                               ? store.add_shard(found)
-                               : store.add_text(found, from.text_key, add_eos);
-      if (!added) return added.failure();
+      auto file = identify(path, from.format);
+      if (!file) return file.failure();
+      if (file->format != data_format::llmc) text_limit += file->bytes + 1;
+      found.emplace_back(std::move(*file), &from);
     }
+  }
+
+  token_store store;
+  for (const auto& [file, from] : found) {
+    if (file.format != data_format::llmc && !store.text_stream_) {
+      store.text_stream_ = store.streams_.size();
+      // At once, since growing would hold the text twice; pages that stay unused cost nothing.
+      std::get<text_tokens>(store.streams_.emplace_back(text_tokens{})).reserve(text_limit);
+    }
+    const status added = file.format == data_format::llmc
+                             ? store.add_shard(file)
+                             : store.add_text(file, from->text_key, add_eos);
+    if (!added) return added.failure();
   }
   if (store.streams_.size() > max_open_shards)
     for (auto& stream : store.streams_)
@@ -122,10 +131,6 @@ result<token_store> token_store::open(std::span<const source> sources, bool add_
 }
 
 status token_store::add_text(const file_facts& found, const std::string& key, bool add_eos) {
-  if (!text_stream_) {
-    text_stream_ = streams_.size();
-    streams_.emplace_back(text_tokens{});
-  }
   auto& tokens = std::get<text_tokens>(streams_[*text_stream_]);
   const std::uint64_t before = tokens.size();
   text_tokenizer sink(tokens, add_eos);
@@ -133,17 +138,11 @@ status token_store::add_text(const file_facts& found, const std::string& key, bo
                                                        : read_text_file(found.path, sink);
   if (!read) return read.failure();
   file_facts& file = files_.emplace_back(found);
-  file.bytes = read->file_bytes;
   file.documents = read->documents;
   file.tokens = tokens.size() - before;
   file.stream = *text_stream_;
-  if (read->had_byte_order_mark)
-    notes_.push_back(fmt::format("{}: the byte-order mark was dropped", found.path));
-  if (read->had_crlf)
-    notes_.push_back(fmt::format("{}: lines end with CR LF, which is kept as it is", found.path));
-  if (read->blank_lines != 0)
-    notes_.push_back(
-        fmt::format("{}: {} skipped", found.path, size_text(read->blank_lines, "blank line")));
+  file.first_token = before;
+  for (std::string& note : notes_about(found.path, *read)) notes_.push_back(std::move(note));
   return done{};
 }
 
@@ -151,7 +150,6 @@ status token_store::add_shard(const file_facts& found) {
   auto shard = llmc_shard::open(found.path);
   if (!shard) return shard.failure();
   file_facts& file = files_.emplace_back(found);
-  file.bytes = shard->file_bytes();
   file.tokens = shard->tokens();
   file.token_bytes = shard->token_bytes();
   file.stream = streams_.size();

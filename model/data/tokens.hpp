@@ -42,11 +42,13 @@ struct file_facts {
   std::uint64_t tokens = 0;
   std::size_t token_bytes = 0;             // token files: 2 or 4
   std::optional<std::uint64_t> documents;  // a token file does not say
-  std::size_t stream = 0;                  // that the tokens went to
+  std::size_t stream = 0;                  // that the tokens went to ...
+  std::uint64_t first_token = 0;           // ... and where there
 };
 
-// What to do with one file: the format found and checked against the name.
-result<data_format> detect_format(const std::string& path, data_format wanted);
+// Path, size and format of a file; the format is recognised, or checked as far as its beginning
+// tells.
+result<file_facts> identify(const std::string& path, data_format wanted);
 
 class token_store {
  public:

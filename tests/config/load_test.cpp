@@ -295,6 +295,14 @@ TEST(load, overrides_are_held_to_the_rules_of_the_file) {
               HasSubstr("TROUPE_CHECKPOINT_INTERVAL: known key, but not in this version"));
 }
 
+TEST(load, overrides_are_utf8) {
+  EXPECT_EQ(good(sound, {"job.description=\u00e4\U0001F600"}).job.description, "\u00e4\U0001F600");
+  for (const std::string text : {"\xff", "a\x80", "\xC3", "\xC0\x80", "\xED\xA0\x80", "\xE2\x82"}) {
+    EXPECT_THAT(complaints(sound, {"job.description=" + text}),
+                ElementsAre("command line: job.description: is not valid UTF-8"));
+  }
+}
+
 TEST(load, sources_can_be_set_from_the_command_line_as_a_whole_or_one_by_one) {
   const settings whole = good(sound, {"data.sources=[{path = \"x\"}, {path = \"y\"}]"});
   ASSERT_EQ(whole.data.sources.size(), 2u);

@@ -91,16 +91,6 @@ TEST(value, text_outside_a_file_needs_no_quotes) {
   EXPECT_EQ(*fitted("job.name", "\"a b\""), value("a b"));
 }
 
-TEST(value, text_is_utf8) {
-  for (const char* text : {"\u00e4", "\u20ac", "\U0001F600", "\xF4\x8F\xBF\xBF", "\xED\x9F\xBF"}) {
-    EXPECT_TRUE(fitted("job.description", text)) << text;
-  }
-  for (const char* text : {"\xff", "a\x80", "\xC3", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80",
-                           "\xF0\x80\x80\x80", "\xF4\x90\x80\x80", "\xE2\x82"}) {
-    EXPECT_EQ(trouble("job.description", text), "is not valid UTF-8");
-  }
-}
-
 TEST(value, printed_numbers_read_back_as_the_same_bits) {
   const auto seed = std::random_device{}();
   SCOPED_TRACE(seed);

@@ -1,151 +1,13 @@
-// The oracle is a scalar loop: one std::fma after another in rising k, then bias, residual and
-// activation as roundings of their own. Everything is compared bit for bit, with both instruction
-// sets.
-#include "compute/ops.hpp"
+// Both instruction sets, one to three threads, odd sizes and places: always the bits of the scalar
+// loop.
+#include "tests/compute/cpu/linear_oracle.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <limits>
-#include <random>
-#include <string>
-#include <vector>
 
-#include "compute/cpu/instruction_set.hpp"
-#include "compute/cpu/kernels.hpp"
 #include "compute/cpu/thread_pool.hpp"
-#include "compute/scalar_math.hpp"
 
 namespace troupe::compute::cpu {
 namespace {
-
-using values = std::vector<float>;
-using random = std::mt19937;
-
-// Memory that begins `offset` floats behind an aligned address, between guards that must not
-// change.
-class placed {
- public:
-  placed(std::size_t size, std::size_t offset) : memory_(size + 2 * guard + 16, guard_value) {
-    const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
-    begin_ = guard + (64 - address % 64) % 64 / sizeof(float) + offset;
-    size_ = size;
-  }
-  placed(const values& from, std::size_t offset) : placed(from.size(), offset) {
-    std::copy(from.begin(), from.end(), data());
-  }
-  float* data() { return memory_.data() + begin_; }
-  values copy() { return {data(), data() + size_}; }
-  view all() { return host_view(std::span<float>(data(), size_)); }
-  bool guards_are_whole() const {
-    for (std::size_t i = 0; i < memory_.size(); ++i) {
-      if ((i < begin_ || i >= begin_ + size_) && memory_[i] != guard_value) return false;
-    }
-    return true;
-  }
-
- private:
-  static constexpr std::size_t guard = 32;
-  static constexpr float guard_value = 12345.0f;
-  values memory_;
-  std::size_t begin_ = 0;
-  std::size_t size_ = 0;
-};
-
-values random_values(std::size_t size, random& source) {
-  std::normal_distribution<float> normal;
-  values out(size);
-  for (float& v : out) v = normal(source);
-  return out;
-}
-
-std::size_t pick(random& source, std::initializer_list<std::size_t> from) {
-  return from.begin()[source() % from.size()];
-}
-
-::testing::AssertionResult same_bits(const values& got, const values& expected) {
-  if (got.size() != expected.size()) return ::testing::AssertionFailure() << "sizes differ";
-  if (std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)) == 0) {
-    return ::testing::AssertionSuccess();
-  }
-  std::size_t i = 0;
-  while (std::memcmp(&got[i], &expected[i], sizeof(float)) == 0) ++i;
-  return ::testing::AssertionFailure()
-         << "element " << i << " is " << got[i] << ", expected " << expected[i];
-}
-
-struct shape {
-  std::size_t rows, in, out;
-};
-
-std::string text(const shape& s) {
-  return std::to_string(s.rows) + " rows, " + std::to_string(s.in) + " -> " + std::to_string(s.out);
-}
-
-shape random_shape(random& source) {
-  const auto size = [&] { return pick(source, {1, 2, 5, 7, 8, 17, 24, 48, 49, 64, 97, 130, 257}); };
-  return {size(), size(), size()};
-}
-
-// Calls test() for each instruction set that this processor has.
-template <class Test>
-void for_each_instruction_set(const Test& test) {
-  for (const auto set : {instruction_set::avx2, instruction_set::avx512}) {
-    if (set > widest_instruction_set()) continue;
-    choose_instruction_set(set);
-    SCOPED_TRACE(fma_instruction_set());
-    test();
-  }
-  choose_instruction_set(widest_instruction_set());
-}
-
-// The scalar oracles.
-
-values scalar_linear(const shape& s, const values& x, const values& w, const values& bias,
-                     const values& residual) {
-  values y(s.rows * s.out);
-  for (std::size_t r = 0; r < s.rows; ++r) {
-    for (std::size_t o = 0; o < s.out; ++o) {
-      float sum = 0;
-      for (std::size_t k = 0; k < s.in; ++k) sum = std::fma(x[r * s.in + k], w[o * s.in + k], sum);
-      if (!bias.empty()) sum = sum + bias[o];
-      if (!residual.empty()) sum = sum + residual[r * s.out + o];
-      y[r * s.out + o] = sum;
-    }
-  }
-  return y;
-}
-
-values scalar_backward_input(const shape& s, const values& dy, const values& w,
-                             const values& gelu_input) {
-  values dx(s.rows * s.in);
-  for (std::size_t r = 0; r < s.rows; ++r) {
-    for (std::size_t i = 0; i < s.in; ++i) {
-      float sum = 0;
-      for (std::size_t k = 0; k < s.out; ++k) {
-        sum = std::fma(dy[r * s.out + k], w[k * s.in + i], sum);
-      }
-      if (!gelu_input.empty()) sum = sum * scalar::gelu_derivative(gelu_input[r * s.in + i]);
-      dx[r * s.in + i] = sum;
-    }
-  }
-  return dx;
-}
-
-void scalar_backward_weight(const shape& s, const values& dy, const values& x, values& dw,
-                            values& db) {
-  for (std::size_t o = 0; o < s.out; ++o) {
-    for (std::size_t i = 0; i < s.in; ++i) {
-      float& sum = dw[o * s.in + i];
-      for (std::size_t r = 0; r < s.rows; ++r) {
-        sum = std::fma(dy[r * s.out + o], x[r * s.in + i], sum);
-      }
-    }
-    for (std::size_t r = 0; r < s.rows; ++r) db[o] = db[o] + dy[r * s.out + o];
-  }
-}
 
 class linear_products : public ::testing::TestWithParam<int> {
  protected:
@@ -392,12 +254,6 @@ TEST(linear_death, refuses_a_view_that_is_too_small) {
   linear_args args{4, 2, 3, x.all(), w.all().part(0, 5)};
   args.y = y.all();
   EXPECT_EXIT(linear(pool, args), ::testing::ExitedWithCode(70), "w is smaller than \\[out, in\\]");
-}
-
-TEST(fma_peak, is_a_rate_that_this_kind_of_machine_can_have) {
-  const double peak = measure_fma_peak(1);
-  EXPECT_GT(peak, 1.0);
-  EXPECT_LT(peak, 2000.0);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ std::string llmc_file(std::int32_t magic, std::int32_t version, const std::vecto
   std::string bytes =
       little(magic) + little(version) + little(static_cast<std::int32_t>(tokens.size()));
   bytes.resize(1024);
-  for (Token t : tokens) bytes += little(t);
+  bytes.append(reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof(Token));
   return bytes;
 }
 inline std::string llmc16(const std::vector<std::uint16_t>& tokens) {

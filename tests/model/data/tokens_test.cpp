@@ -69,11 +69,12 @@ TEST(token_store, describes_its_files) {
 
 TEST(token_store, takes_a_format_from_the_magic_and_the_ending) {
   folder f;
-  EXPECT_EQ(*detect_format(f.write("shard", llmc16({1})), data_format::automatic),
+  EXPECT_EQ(identify(f.write("shard", llmc16({1})), data_format::automatic)->format,
             data_format::llmc);
-  EXPECT_EQ(*detect_format(f.write("a.ndjson", "{}"), data_format::automatic), data_format::jsonl);
-  EXPECT_EQ(*detect_format(f.write("README", "x"), data_format::automatic), data_format::text);
-  EXPECT_EQ(*detect_format(f.write("a.json", "{}"), data_format::jsonl), data_format::jsonl);
+  EXPECT_EQ(identify(f.write("a.ndjson", "{}"), data_format::automatic)->format,
+            data_format::jsonl);
+  EXPECT_EQ(identify(f.write("README", "x"), data_format::automatic)->format, data_format::text);
+  EXPECT_EQ(identify(f.write("a.json", "{}"), data_format::jsonl)->format, data_format::jsonl);
 }
 
 TEST(token_store, refuses_formats_it_cannot_read_by_name) {
