@@ -24,11 +24,11 @@ const std::map<std::string, names>& allowed_includes() {
       {"model/checkpoint", {"config/base", "compute", "model", "model/hub"}},
       {"actors/protocol", {"config/base"}},
       {"actors",
-       {"config/base", "config", "compute", "model", "model/data", "model/hub", "model/checkpoint",
-        "actors/protocol"}},
+       {"config/base", "config", "compute", "compute/cpu", "model", "model/data", "model/hub",
+        "model/checkpoint", "actors/protocol"}},
       {"actors/cli",
-       {"config/base", "config", "compute", "model", "model/data", "model/hub", "model/checkpoint",
-        "actors/protocol", "actors"}},
+       {"config/base", "config", "compute", "compute/cpu", "model", "model/data", "model/hub",
+        "model/checkpoint", "actors/protocol", "actors"}},
   };
   return table;
 }
@@ -63,13 +63,24 @@ struct forbidden {
 };
 
 const std::vector<forbidden>& forbidden_table() {
+  static const std::string libm =
+      "libm differs from machine to machine; use compute/math.hpp or compute/scalar_math.hpp";
   static const names bits = {"compute/", "model/", "actors/protocol/", "actors/trainer",
                              "actors/validation"};
   static const names product = {"config/", "compute/", "model/", "actors/"};
   static const std::vector<forbidden> table = {
-      {R"((^|[^\w.>:])(std::|::)?(exp|exp2|expm1|log|log2|log10|log1p|pow|sin|cos|tan|tanh|sinh|cosh|erf|cbrt|hypot)[fl]?\s*\()",
-       "libm differs from machine to machine; use compute/math.hpp or compute/scalar_math.hpp",
+      // compute/ has functions of these names itself; elsewhere they are called as math::exp.
+      {R"((std|[^\w:>)]|^)::(exp|exp2|expm1|log|log2|log10|log1p|pow|sin|cos|tan|tanh|sinh|cosh|erf|cbrt|hypot)[fl]?\s*\()",
+       libm,
        bits,
+       {}},
+      {R"((^|[^\w.>:])(exp|exp2|expm1|log|log2|log10|log1p|pow|sin|cos|tan|tanh|sinh|cosh|erf|cbrt|hypot)[fl]\s*\()",
+       libm,
+       bits,
+       {}},
+      {R"((^|[^\w.>:])(exp|exp2|expm1|log|log2|log10|log1p|pow|sin|cos|tan|tanh|sinh|cosh|erf|cbrt|hypot)\s*\()",
+       libm,
+       {"model/", "actors/protocol/", "actors/trainer", "actors/validation"},
        {}},
       {R"(\b(std::)?(mt19937(_64)?|minstd_rand0?|ranlux\w+|knuth_b|default_random_engine)\b|\b\w+_distribution\b)",
        "the standard library's engines and distributions are not ours to promise; use "
@@ -87,12 +98,14 @@ const std::vector<forbidden>& forbidden_table() {
       {R"(\bstd::chrono::\w+_clock\b|\b(time|gettimeofday|clock_gettime)\s*\(\s*(nullptr|NULL|0|CLOCK))",
        "time comes from a clock_source (config/base/clock.hpp) handed to the constructor",
        bits,
-       {"compute/cpu/peak.cpp", "compute/timed_executor.cpp"}},
+       {"compute/cpu/peak.cpp", "compute/cpu/thread_pool.cpp", "compute/timed_executor.cpp",
+        "actors/trainer.cpp"}},
+      // safetensors_events.cpp asks its set for a name and never walks it.
       {R"(\bunordered_(map|set)\b)",
        "the order of an unordered container is not the same everywhere; use std::map or a sorted "
        "vector",
        bits,
-       {}},
+       {"model/hub/safetensors_events.cpp"}},
       {R"(\bsetlocale\s*\(|\bstd::locale\b|\.imbue\s*\()",
        "the program never touches the locale",
        product,
@@ -255,7 +268,12 @@ findings registered_tests(const source_tree& tree) {
   findings all;
   for (const auto& [path, text] : tree) {
     if (!path.starts_with("tests/") || !path.ends_with("_test.cpp")) continue;
-    if (!names_word(lists, path.substr(6))) {
+    // foreach(name a b) troupe_test(folder/${name}_test.cpp) names them, too.
+    const std::string name = path.substr(6), folder = folder_of(name);
+    const std::string stem = name.substr(folder.size() + 1, name.size() - folder.size() - 10);
+    const bool in_a_loop =
+        lists.find(folder + "/${") != std::string::npos && names_word(lists, stem);
+    if (!names_word(lists, name) && !in_a_loop) {
       all.push_back({path, 0,
                      "is forgotten: no CMakeLists.txt under tests/ has troupe_test(" +
                          path.substr(6) + " ...)"});
@@ -312,18 +330,20 @@ findings mirrored_tests(const source_tree& tree) {
 }
 
 findings forbidden_calls(const source_tree& tree) {
+  std::vector<std::regex> patterns;
+  for (const forbidden& f : forbidden_table())
+    patterns.emplace_back(f.pattern, std::regex::optimize);
   findings all;
-  for (const forbidden& f : forbidden_table()) {
-    const std::regex pattern(f.pattern);
-    for (const auto& [path, text] : tree) {
-      if (!is_source(path) || !begins_with_any(path, f.places) || contains(f.exceptions, path))
-        continue;
-      std::size_t number = 0;
-      for (const std::string& line : lines_of(code_only(text))) {
-        ++number;
+  for (const auto& [path, text] : tree) {
+    if (!is_source(path)) continue;
+    const std::vector<std::string> lines = lines_of(code_only(text));
+    for (std::size_t p = 0; p < patterns.size(); ++p) {
+      const forbidden& f = forbidden_table()[p];
+      if (!begins_with_any(path, f.places) || contains(f.exceptions, path)) continue;
+      for (std::size_t i = 0; i < lines.size(); ++i) {
         std::smatch match;
-        if (std::regex_search(line, match, pattern))
-          all.push_back({path, number, "`" + match.str() + "`: " + f.instead});
+        if (!std::regex_search(lines[i], match, patterns[p])) continue;
+        all.push_back({path, i + 1, "`" + match.str() + "`: " + f.instead});
       }
     }
   }
@@ -353,7 +373,7 @@ findings leftovers(const source_tree& tree) {
         all.push_back({path, i + 1, "ends in a blank"});
       if (std::regex_search(line, note))
         all.push_back({path, i + 1, "has a note to oneself: do it or file it"});
-      if (std::regex_search(line, debug))
+      if (is_source(path) && std::regex_search(line, debug))
         all.push_back({path, i + 1, "looks like a line left from debugging"});
     }
     if (!text.empty() && text.back() != '\n')
@@ -392,7 +412,8 @@ findings self_contained_pages(const source_tree& tree) {
   static const std::regex link(R"(\]\(([^)#\s]+)[^)]*\))");
   static const std::regex quoted(
       R"(`((?:config|compute|model|actors|tests|examples|docs|cmake|\.ci)/[\w./-]*)`)");
-  static const std::regex absolute(R"((^|[\s`("'])(/(?:[a-z][\w.-]*)/[^\s`)"']*|\.\./\.\./[^\s`)"']*))");
+  static const std::regex absolute(
+      R"re((^|[\s`("'])(/(?:[a-z][\w.-]*)/[^\s`)"']*|\.\./\.\./[^\s`)"']*))re");
   static const names known_roots = {"/usr/", "/tmp/", "/etc/", "/proc/", "/dev/", "/sys/", "/var/"};
   const auto exists = [&](std::string path) {
     while (path.ends_with('/')) path.pop_back();

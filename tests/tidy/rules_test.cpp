@@ -23,7 +23,7 @@ TEST(code_only, blanks_comments_and_literals_and_keeps_lines) {
   EXPECT_EQ(code_only(R"(f("pow(\"") + g)"), R"(f("      ") + g)");
   EXPECT_EQ(code_only("n = 1'000'000; x"), "n = 1'000'000; x");
   EXPECT_EQ(code_only("c = '\"'; x"), "c = ' '; x");
-  EXPECT_EQ(code_only("r = R\"t(a\"b)t\"; x"), "r = R\"t(   )t\"; x");
+  EXPECT_EQ(code_only("r = R\"t(a\"b)t\"; x"), "r = R\"     )t\"; x");
 }
 
 TEST(include_directions, let_a_folder_use_what_is_below) {
@@ -90,6 +90,15 @@ TEST(registered_tests, catch_a_forgotten_one) {
               ElementsAre(finding_at("tests/model/a_test.cpp", 0, "forgotten")));
 }
 
+TEST(registered_tests, understand_a_loop_over_names) {
+  const std::string list =
+      "foreach(name a b)\n  troupe_test(model/${name}_test.cpp USES x)\nendforeach()\n";
+  EXPECT_THAT(registered_tests({{"tests/CMakeLists.txt", list}, {"tests/model/a_test.cpp", ""}}),
+              IsEmpty());
+  EXPECT_THAT(registered_tests({{"tests/CMakeLists.txt", list}, {"tests/model/c_test.cpp", ""}}),
+              ElementsAre(finding_at("tests/model/c_test.cpp", 0, "forgotten")));
+}
+
 TEST(compiled_sources, catch_a_file_that_no_list_names) {
   EXPECT_THAT(compiled_sources({{"model/CMakeLists.txt", "SOURCES a.cpp"}, {"model/a.cpp", ""}}),
               IsEmpty());
@@ -138,7 +147,8 @@ INSTANTIATE_TEST_SUITE_P(
     each, forbidden_call,
     testing::Values(
         call{"compute/a.cpp", "y = std::exp(x);"}, call{"compute/a.cpp", "y = expf(x);"},
-        call{"model/a.hpp", "return pow(a, b);"}, call{"actors/trainer.cpp", "x = std::cos(y);"},
+        call{"model/a.hpp", "return pow(a, b);"}, call{"compute/a.hpp", "return ::log(a);"},
+        call{"actors/trainer.cpp", "x = std::cos(y);"},
         call{"compute/cpu/a.hpp", "std::normal_distribution<float> d;"},
         call{"model/a.cpp", "std::mt19937_64 engine;"}, call{"config/a.cpp", "n = rand();"},
         call{"model/a.cpp", "s = std::reduce(a, b);"},
