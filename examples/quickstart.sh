@@ -84,7 +84,7 @@ words=$(examples/known_words.sh "$text/train.txt" "$out/quickstart-sample.txt")
 loss=$(reported val_loss)
 
 say 'done'
-echo "validation loss   $loss nats per byte (a byte drawn at random: 5.545)"
+echo "validation loss   ${loss:0:6} nats per byte (a byte drawn at random: 5.545)"
 echo "known words       $words % of the sampled words of three or more letters stand in the training text"
 echo "sample            $out/quickstart-sample.txt"
 echo "report            $run/report.json"

@@ -9,7 +9,7 @@ trap 'rm -rf -- "$work"' EXIT
 cd -- "$work"
 fail() { echo "$*"; exit 1; }
 
-"$script" --program "$program" --out 'a place' --steps 500 --check | tee log
+"$script" --program "$program" --out 'a place' --steps 600 --check | tee log
 
 grep -q '^validation loss  *[0-9.]*' log || fail 'no validation loss was shown'
 [ -s 'a place/quickstart/report.json' ] || fail 'no report was written'
@@ -17,9 +17,9 @@ grep -q '^validation loss  *[0-9.]*' log || fail 'no validation loss was shown'
 [ "$(wc -c <'a place/quickstart-sample.txt')" -gt 1000 ] || fail 'no sample was written'
 
 # The same command again finds the run finished, trains nothing and ends well.
-"$script" --program "$program" --out 'a place' --steps 500 --check >again
+"$script" --program "$program" --out 'a place' --steps 600 --check >again
 steps=$(wc -l <'a place/quickstart/steps.jsonl')
-[ "$steps" -eq 500 ] || fail "the second start changed the records: $steps steps"
+[ "$steps" -eq 600 ] || fail "the second start changed the records: $steps steps"
 
 # What else a user does with a run.
 report_loss=$(grep -o '"val_loss": *[0-9.e+-]*' 'a place/quickstart/report.json' | grep -o '[0-9.e+-]*$' | head -n 1)
