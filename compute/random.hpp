@@ -19,13 +19,17 @@ struct random_key {
   std::uint32_t layer = 0;
 };
 
+// The second counter word of a block.
+constexpr std::uint32_t counter_word(const random_key& key, std::uint64_t block) {
+  return (static_cast<std::uint32_t>(key.purpose) << 24) ^ key.layer ^
+         (static_cast<std::uint32_t>(block >> 32) << 16);
+}
+
 // The four words of counter block `block` (elements 4 block ... 4 block + 3).
 constexpr std::array<std::uint32_t, 4> random_block(const random_key& key, std::uint64_t block) {
   std::uint32_t k0 = static_cast<std::uint32_t>(key.seed);
   std::uint32_t k1 = static_cast<std::uint32_t>(key.seed >> 32);
-  std::array<std::uint32_t, 4> c = {static_cast<std::uint32_t>(block),
-                                    (static_cast<std::uint32_t>(key.purpose) << 24) ^ key.layer ^
-                                        (static_cast<std::uint32_t>(block >> 32) << 16),
+  std::array<std::uint32_t, 4> c = {static_cast<std::uint32_t>(block), counter_word(key, block),
                                     static_cast<std::uint32_t>(key.sequence),
                                     static_cast<std::uint32_t>(key.step)};
   for (int round = 0; round < 10; ++round) {
@@ -43,9 +47,10 @@ constexpr std::uint32_t random_word(const random_key& key, std::uint64_t element
   return random_block(key, element / 4)[element % 4];
 }
 
-// Uniform in (0, 1): the middle of one of 2^24 equal cells, exact in fp32.
+// Uniform in (0, 1): the middle of one of 2^23 equal cells, exact in fp32 (of 2^24 cells the last
+// one's middle would round to 1).
 constexpr float uniform(std::uint32_t word) {
-  return (static_cast<float>(word >> 8) + 0.5f) * 0x1p-24f;
+  return (static_cast<float>(word >> 9) + 0.5f) * 0x1p-23f;
 }
 
 // Dropout removes an element when its word is below this.

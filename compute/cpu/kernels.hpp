@@ -42,5 +42,7 @@ void add_in_order(thread_pool& pool, const_view x, view out);
 // Highest fused multiply-add rate of `threads` threads in GFLOP/s, measured for about 50 ms with
 // the instruction set that the kernels use. (peak.cpp)
 double measure_fma_peak(int threads);
+// What that is: "avx2" or "avx512". (instruction_set.cpp)
+const char* fma_instruction_set();
 
 }  // namespace troupe::compute::cpu

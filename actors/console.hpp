@@ -1,0 +1,41 @@
+// What a run shows: results to stdout, a table at the start and one line a log interval; events to stderr, in
+// words. On a terminal a live bottom line shows every step; in a file there is never a carriage return or an
+// escape code, and each line is written and flushed whole.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/text.hpp"
+
+namespace troupe::actors {
+
+struct console_settings {
+  bool terminal = false;  // is stdout one?
+  bool color = false;
+  bool quiet = false;     // errors only
+  // Asks the system and the environment (NO_COLOR, TERM=dumb).
+  static console_settings detect(bool quiet, bool disable_color);
+};
+
+class console {
+ public:
+  explicit console(const console_settings& settings) : settings_(settings) {}
+  ~console() { clear_live(); }
+
+  void start(const std::vector<std::pair<std::string, std::string>>& facts);
+  void step(const progress& p, bool due);      // `due`: a log interval ends here
+  void say(const std::string& line);           // a result: stdout
+  void event(const std::string& line);         // stderr
+  void failure(const std::string& line);       // stderr, also if quiet
+
+ private:
+  void clear_live();
+  void put(std::FILE* to, const std::string& text);
+
+  console_settings settings_;
+  bool live_ = false;
+};
+
+}  // namespace troupe::actors

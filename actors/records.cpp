@@ -1,0 +1,172 @@
+#include "actors/records.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <chrono>
+
+namespace troupe::actors {
+namespace {
+
+constexpr std::uint64_t log_limit = std::uint64_t{4} << 30;
+
+bool same(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) || (a != a && b != b);
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+std::string print(const step_record& r) {
+  json_line line;
+  line.u64("step", r.step)
+      .number("loss", r.loss)
+      .number("grad_norm", r.grad_norm)
+      .number("lr", r.lr)
+      .u64("tokens", r.tokens)
+      .u64("world", r.world)
+      .u64("generation", r.generation)
+      .boolean("skipped", r.skipped)
+      .number("seconds", r.seconds);
+  return line.finish();
+}
+
+result<step_record> parse(std::string_view line, const std::string& where) {
+  result<nlohmann::json> parsed = parse_json(line, where);
+  if (!parsed) return parsed.failure();
+  json_fields fields(*parsed, where);
+  step_record r;
+  r.step = fields.u64("step");
+  r.loss = fields.number("loss");
+  r.grad_norm = fields.number("grad_norm");
+  r.lr = fields.number("lr");
+  r.tokens = fields.u64("tokens");
+  r.world = fields.u64("world");
+  r.generation = fields.u64("generation");
+  r.skipped = fields.boolean("skipped");
+  r.seconds = fields.number("seconds");
+  if (status whole = fields.finish(); !whole) return whole.failure();
+  return r;
+}
+
+struct parsed_steps {
+  std::vector<step_record> records;
+  std::uint64_t whole_bytes = 0;  // up to the end of the last whole line
+};
+
+result<parsed_steps> parse_all(const std::string& text, const std::string& path) {
+  parsed_steps steps;
+  std::size_t at = 0;
+  for (std::size_t end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    const std::string where = fmt::format("{}:{}", path, steps.records.size() + 1);
+    result<step_record> record = parse(std::string_view(text).substr(at, end - at), where);
+    if (!record) return record.failure();
+    if (record->step != steps.records.size() + 1) {
+      return error{exit_code::cannot_use,
+                   fmt::format("{} holds step {}, but step {} comes next there; the file was changed by hand or "
+                               "belongs to another run",
+                               where, record->step, steps.records.size() + 1)};
+    }
+    steps.records.push_back(*record);
+    steps.whole_bytes = end + 1;
+  }
+  return steps;
+}
+
+// Opens for appending and cuts off what a crash left behind the last newline.
+result<std::unique_ptr<file>> open_repaired(file_system& files, const std::string& path,
+                                            std::uint64_t whole_bytes) {
+  result<std::unique_ptr<file>> opened = files.open(path, open_mode::append);
+  if (!opened) return opened.failure();
+  result<std::uint64_t> size = (*opened)->size();
+  if (!size) return size.failure();
+  if (*size > whole_bytes) {
+    if (status cut = (*opened)->truncate(whole_bytes); !cut) return cut.failure();
+  }
+  return opened;
+}
+
+result<std::string> read_if_there(file_system& files, const std::string& path) {
+  result<bool> there = files.exists(path);
+  if (!there) return there.failure();
+  if (!*there) return std::string();
+  return read_file(files, path, log_limit);
+}
+
+}  // namespace
+
+bool step_record::same_bits(const step_record& o) const {
+  return step == o.step && same(loss, o.loss) && same(grad_norm, o.grad_norm) && same(lr, o.lr) &&
+         tokens == o.tokens && skipped == o.skipped;
+}
+
+result<std::vector<step_record>> read_steps(file_system& files, const std::string& path) {
+  result<std::string> text = read_if_there(files, path);
+  if (!text) return text.failure();
+  result<parsed_steps> steps = parse_all(*text, path);
+  if (!steps) return steps.failure();
+  return std::move(steps->records);
+}
+
+result<step_log> step_log::open(file_system& files, const std::string& path) {
+  result<std::string> text = read_if_there(files, path);
+  if (!text) return text.failure();
+  result<parsed_steps> steps = parse_all(*text, path);
+  if (!steps) return steps.failure();
+  result<std::unique_ptr<file>> opened = open_repaired(files, path, steps->whole_bytes);
+  if (!opened) return opened.failure();
+  step_log log;
+  log.path_ = path;
+  log.file_ = std::move(*opened);
+  log.records_ = std::move(steps->records);
+  return log;
+}
+
+status step_log::add(const step_record& record) {
+  ensure(record.step >= 1 && record.step <= last_step() + 1, "a step record leaves a gap");
+  if (record.step <= last_step()) {
+    const step_record& stands = records_[record.step - 1];
+    if (stands.same_bits(record)) return done{};
+    return error{exit_code::defect,
+                 fmt::format("step {} was computed again with other bits: {} says loss {}, grad_norm {}, lr {}, "
+                             "tokens {}; now loss {}, grad_norm {}, lr {}, tokens {}",
+                             record.step, path_, json_number(stands.loss), json_number(stands.grad_norm),
+                             json_number(stands.lr), stands.tokens, json_number(record.loss),
+                             json_number(record.grad_norm), json_number(record.lr), record.tokens)};
+  }
+  if (status written = file_->append(bytes_of(print(record))); !written) return written.failure();
+  records_.push_back(record);
+  return done{};
+}
+
+status step_log::sync() { return file_->sync(); }
+
+result<event_log> event_log::open(file_system& files, const std::string& path, const clock_source& clock,
+                                  std::string run_id) {
+  result<std::string> text = read_if_there(files, path);
+  if (!text) return text.failure();
+  const std::size_t newline = text->rfind('\n');
+  const std::uint64_t whole = newline == std::string::npos ? 0 : newline + 1;
+  result<std::unique_ptr<file>> opened = open_repaired(files, path, whole);
+  if (!opened) return opened.failure();
+  event_log log;
+  log.file_ = std::move(*opened);
+  log.clock_ = &clock;
+  log.start_ = clock.now();
+  log.run_id_ = std::move(run_id);
+  for (std::size_t i = 0; i < whole; ++i) log.next_number_ += (*text)[i] == '\n' ? 1 : 0;
+  return log;
+}
+
+json_line event_log::begin(const std::string& event) {
+  json_line line;
+  line.text("time", iso_8601(clock_->wall()))
+      .number("mono", std::chrono::duration<double>(clock_->now() - start_).count())
+      .text("event", event)
+      .text("run", run_id_)
+      .u64("seq", next_number_++);
+  return line;
+}
+
+status event_log::write(json_line& line) { return file_->append(bytes_of(line.finish())); }
+
+}  // namespace troupe::actors

@@ -1,0 +1,230 @@
+#include "model/training_pass.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "config/base/error.hpp"
+
+namespace troupe::model {
+
+using compute::const_view;
+using compute::dtype;
+using compute::ops;
+using compute::view;
+
+training_pass::training_pass(const network& net, const batch_shape& shape)
+    : net_(net),
+      shape_{shape.global_batch, shape.virtual_ranks, std::min(shape.micro_batch, shape.global_batch)},
+      at_(net.device(), net.described(), shape_.micro_batch * net.seq_len()) {
+  ensure(shape.virtual_ranks > 0 && shape.global_batch % shape.virtual_ranks == 0,
+         "the virtual ranks must divide the global batch");
+  ensure(shape.micro_batch > 0, "a micro-batch has at least one sequence");
+  compute::executor& device = net.device();
+  const description& d = net.described();
+  const std::size_t rows = shape_.micro_batch * net.seq_len();
+  const auto floats = [&](std::size_t count) { return device.allocate(count, dtype::float32); };
+
+  for (std::size_t i = 0; i < d.layers; ++i) kept_.emplace_back(device, d, rows);
+  for (const layer_layout& layer : net.layout()) {
+    trees_.emplace_back(device, layer.elements, shape.virtual_ranks);
+  }
+  if (d.tied) tied_head_.emplace_back(device, d.vocabulary * d.width, shape.virtual_ranks);
+  tokens_ = device.allocate(shape.global_batch * net.seq_len(), dtype::int32);
+  targets_ = device.allocate(shape.global_batch * net.seq_len(), dtype::int32);
+  head_input_ = floats(rows * d.width);
+  normed_ = floats(rows * d.width);
+  normed_gradient_ = floats(rows * d.width);
+  if (d.family == family::gpt2) mean_ = floats(rows);
+  rstd_ = floats(rows);
+  logits_ = floats(net.head_chunk(rows) * d.vocabulary);
+  losses_ = floats(rows);
+  if (d.dropout > 0) branch_ = floats(rows * d.width);
+  gradient_a_ = floats(rows * d.width);
+  gradient_b_ = floats(rows * d.width);
+  loss_sums_ = device.allocate(shape.virtual_ranks, dtype::float64);
+}
+
+leaf_losses training_pass::run(const model_state& state, std::uint64_t step,
+                               std::span<const std::int32_t> tokens,
+                               std::span<const std::int32_t> targets) {
+  const std::size_t all_rows = shape_.global_batch * net_.seq_len();
+  ensure(tokens.size() == all_rows && targets.size() == all_rows, "a step needs its whole global batch");
+  for (gradient_tree& tree : trees_) tree.reset();
+  for (gradient_tree& tree : tied_head_) tree.reset();
+
+  leaf_losses losses;
+  losses.loss_sums.assign(shape_.virtual_ranks, 0.0);
+  losses.tokens.assign(shape_.virtual_ranks, 0.0);
+  const std::size_t rank_rows = shape_.sequences_per_rank() * net_.seq_len();
+  for (std::size_t i = 0; i < all_rows; ++i) losses.tokens[i / rank_rows] += targets[i] >= 0 ? 1.0 : 0.0;
+
+  job_chain jobs(net_.device());
+  jobs.add([&](ops& ops) {
+    ops.copy(compute::host_view(tokens), tokens_.all());
+    ops.copy(compute::host_view(targets), targets_.all());
+    ops.copy(compute::host_view(std::span<const double>(losses.loss_sums)), loss_sums_.all());
+  });
+  for (std::size_t first = 0; first < shape_.global_batch; first += shape_.micro_batch) {
+    const micro_batch batch{.step = step, .first_sequence = first,
+                            .sequences = std::min(shape_.micro_batch, shape_.global_batch - first)};
+    forward(jobs, state, batch);
+    jobs.add([this, &state, batch](ops& ops) { head(ops, state, batch); });
+    backward(jobs, state, batch);
+  }
+  jobs.add([&](ops& ops) {
+    ops.copy(loss_sums_.all(), compute::host_view(std::span(losses.loss_sums)));
+    if (!tied_head_.empty()) {
+      const tensor_info* table = net_.layout()[net_.embedding_layer()].find(tensor_role::token_table);
+      const view sum = trees_[net_.embedding_layer()].sum().part(table->offset, table->size);
+      ops.add(tied_head_.front().sum(), sum, sum);
+    }
+  });
+  jobs.wait();
+  return losses;
+}
+
+view training_pass::gradient(std::size_t layer) { return trees_.at(layer).sum(); }
+
+void training_pass::forward(job_chain& jobs, const model_state& state, const micro_batch& batch) {
+  jobs.add([this, &state, batch](ops& ops) {
+    net_.embed(ops, state, batch, net_.seq_len(), true, batch_rows(tokens_, batch),
+               kept_.front().input.all());
+  });
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    jobs.add([this, &state, batch, i](ops& ops) {
+      const view out = i + 1 < kept_.size() ? kept_[i + 1].input.all() : head_input_.all();
+      net_.layers()[i].forward(ops, state.layers[net_.transformer_index(i)].parameters.all(),
+                               net_.rotary(), batch, net_.seq_len(), true, kept_[i], branch_.all(), out);
+    });
+  }
+}
+
+void training_pass::head(ops& ops, const model_state& state, const micro_batch& batch) {
+  const description& d = net_.described();
+  const std::size_t rows = rows_of(batch);
+  net_.final_norm(ops, state, rows, head_input_.all(), normed_.all(), mean_.all(), rstd_.all());
+
+  const const_view targets = batch_rows(targets_, batch);
+  std::size_t rank = batch.first_sequence / shape_.sequences_per_rank();
+  for (const leaf_range& range : ranges_of(batch)) head_range(ops, state, range, targets, rank++);
+
+  const tensor_info* gain = net_.layout()[net_.head_layer()].find(tensor_role::final_norm);
+  ops.norm_backward_input(
+      {.kind = d.family == family::gpt2 ? compute::norm_kind::layer : compute::norm_kind::rms,
+       .rows = rows, .width = d.width, .dy = normed_gradient_.all(), .x = head_input_.all(),
+       .gain = state.layers[net_.head_layer()].parameters.part(gain->offset, gain->size),
+       .mean = mean_.all(), .rstd = rstd_.all(), .dx = gradient_a_.all()});
+}
+
+// Logits, loss and the head's gradients for the rows of one virtual rank, some rows at a time so that the
+// [rows, V] matrix stays small.
+void training_pass::head_range(ops& ops, const model_state& state, const leaf_range& range,
+                               const_view targets, std::size_t rank) {
+  const description& d = net_.described();
+  const layer_layout& layer = net_.layout()[net_.head_layer()];
+  gradient_tree& tree = trees_[net_.head_layer()];
+  const view leaf = tree.leaf();
+  const auto tensor = [&](tensor_role role) {
+    const tensor_info* t = layer.find(role);
+    return t == nullptr ? view{} : leaf.part(t->offset, t->size);
+  };
+  const view head_gradient = d.tied ? tied_head_.front().leaf() : tensor(tensor_role::head);
+  const std::size_t end = range.first_row + range.rows;
+  const std::size_t chunk = net_.head_chunk(shape_.micro_batch * net_.seq_len());
+  bool fresh = range.opens;
+  for (std::size_t at = range.first_row; at < end; at += chunk) {
+    const std::size_t rows = std::min(chunk, end - at);
+    const const_view x = normed_.part(at * d.width, rows * d.width);
+    ops.linear({.rows = rows, .in = d.width, .out = d.vocabulary, .x = x, .w = net_.head_matrix(state),
+                .y = logits_.all()});
+    ops.cross_entropy({.rows = rows, .vocabulary = d.vocabulary, .targets = targets.part(at, rows),
+                       .logits = logits_.all(), .losses = losses_.part(at, rows)});
+    ops.linear_backward_input({.rows = rows, .in = d.width, .out = d.vocabulary, .dy = logits_.all(),
+                               .w = net_.head_matrix(state),
+                               .dx = normed_gradient_.part(at * d.width, rows * d.width)});
+    ops.linear_backward_weight({.rows = rows, .in = d.width, .out = d.vocabulary, .dy = logits_.all(),
+                                .x = x, .dw = head_gradient, .fresh = fresh});
+    fresh = false;
+  }
+  ops.add_in_order(losses_.part(range.first_row, range.rows), loss_sums_.part(rank, 1));
+  const auto rows_part = [&](const compute::buffer& b) {
+    return b ? b.part(range.first_row, range.rows) : const_view{};
+  };
+  ops.norm_backward_weight(
+      {.kind = d.family == family::gpt2 ? compute::norm_kind::layer : compute::norm_kind::rms,
+       .rows = range.rows, .width = d.width,
+       .dy = normed_gradient_.part(range.first_row * d.width, range.rows * d.width),
+       .x = head_input_.part(range.first_row * d.width, range.rows * d.width), .mean = rows_part(mean_),
+       .rstd = rows_part(rstd_), .dgain = tensor(tensor_role::final_norm),
+       .dbias = tensor(tensor_role::final_norm_bias), .fresh = range.opens});
+  if (!range.closes) return;
+  tree.close_leaf(ops);
+  if (d.tied) tied_head_.front().close_leaf(ops);
+}
+
+void training_pass::backward(job_chain& jobs, const model_state& state, const micro_batch& batch) {
+  bool swapped = false;  // which of the two stream buffers holds the gradient from above
+  for (std::size_t i = kept_.size(); i-- > 0; swapped = !swapped) {
+    jobs.add([this, &state, batch, i, swapped](ops& ops) {
+      const view above = swapped ? gradient_b_.all() : gradient_a_.all();
+      const view below = swapped ? gradient_a_.all() : gradient_b_.all();
+      const transformer_layer& layer = net_.layers()[i];
+      gradient_tree& tree = trees_[net_.transformer_index(i)];
+      layer.backward_input(ops, state.layers[net_.transformer_index(i)].parameters.all(), net_.rotary(),
+                           batch, net_.seq_len(), kept_[i], at_, above, below);
+      for (const leaf_range& range : ranges_of(batch)) {
+        layer.backward_weight(ops, range, kept_[i], at_, above, tree.leaf());
+        if (range.closes) tree.close_leaf(ops);
+      }
+    });
+  }
+  jobs.add([this, batch, swapped](ops& ops) {
+    if (swapped) std::swap(gradient_a_, gradient_b_);
+    embedding_backward(ops, batch);
+  });
+}
+
+// The gradient of the residual stream at the embedding's output stands in gradient_a_.
+void training_pass::embedding_backward(ops& ops, const micro_batch& batch) {
+  const description& d = net_.described();
+  const std::size_t rows = rows_of(batch);
+  if (d.dropout > 0) {
+    ops.dropout({.rows = rows, .seq_len = net_.seq_len(), .width = d.width, .x = gradient_a_.all(),
+                 .dropout = net_.embedding_mask(batch, true), .out = gradient_a_.all()});
+  }
+  const layer_layout& layer = net_.layout()[net_.embedding_layer()];
+  gradient_tree& tree = trees_[net_.embedding_layer()];
+  const const_view tokens = batch_rows(tokens_, batch);
+  for (const leaf_range& range : ranges_of(batch)) {
+    const view leaf = tree.leaf();
+    const tensor_info* table = layer.find(tensor_role::token_table);
+    const tensor_info* positions = layer.find(tensor_role::position_table);
+    if (range.opens) ops.fill(leaf, 0.0f);
+    ops.embedding_backward(
+        {.rows = range.rows, .seq_len = net_.seq_len(), .width = d.width, .vocabulary = d.vocabulary,
+         .tokens = tokens.part(range.first_row, range.rows),
+         .dout = gradient_a_.part(range.first_row * d.width, range.rows * d.width),
+         .dtable = leaf.part(table->offset, table->size),
+         .dpositions = positions == nullptr ? view{} : leaf.part(positions->offset, positions->size)});
+    if (range.closes) tree.close_leaf(ops);
+  }
+}
+
+std::size_t training_pass::activation_bytes() const {
+  std::size_t bytes = at_.bytes();
+  for (const layer_activations& kept : kept_) bytes += kept.bytes();
+  for (const compute::buffer* b : {&tokens_, &targets_, &head_input_, &normed_, &normed_gradient_, &mean_,
+                                   &rstd_, &logits_, &losses_, &branch_, &gradient_a_, &gradient_b_}) {
+    bytes += b->bytes();
+  }
+  return bytes;
+}
+
+std::size_t training_pass::gradient_bytes() const {
+  std::size_t bytes = 0;
+  for (const gradient_tree& tree : trees_) bytes += tree.bytes();
+  for (const gradient_tree& tree : tied_head_) bytes += tree.bytes();
+  return bytes;
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# The quickstart, shorter, in a place of its own and from another directory.
+# Usage: quickstart_test.sh SCRIPT PROGRAM
+set -euo pipefail
+
+script=$1 program=$2
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+cd -- "$work"
+fail() { echo "$*"; exit 1; }
+
+"$script" --program "$program" --out 'a place' --steps 500 --check | tee log
+
+grep -q '^validation loss  *[0-9.]*' log || fail 'no validation loss was shown'
+[ -s 'a place/quickstart/report.json' ] || fail 'no report was written'
+[ "$(grep -c loss log)" -gt 5 ] || fail 'no progress was visible'
+[ "$(wc -c <'a place/quickstart-sample.txt')" -gt 1000 ] || fail 'no sample was written'
+
+# The same command again finds the run finished, trains nothing and ends well.
+"$script" --program "$program" --out 'a place' --steps 500 --check >again
+steps=$(wc -l <'a place/quickstart/steps.jsonl')
+[ "$steps" -eq 500 ] || fail "the second start changed the records: $steps steps"
+
+# Mistakes are refused before anything is done.
+for mistake in '--step 3' '--steps' "--program nowhere"; do
+  # shellcheck disable=SC2086
+  if "$script" $mistake >refused 2>&1; then fail "$mistake was accepted"; fi
+  grep -q '^quickstart: ' refused || fail "$mistake: no reason was given"
+done
