@@ -21,6 +21,15 @@ grep -q '^validation loss  *[0-9.]*' log || fail 'no validation loss was shown'
 steps=$(wc -l <'a place/quickstart/steps.jsonl')
 [ "$steps" -eq 500 ] || fail "the second start changed the records: $steps steps"
 
+# What else a user does with a run.
+report_loss=$(grep -o '"val_loss": *[0-9.e+-]*' 'a place/quickstart/report.json' | grep -o '[0-9.e+-]*$' | head -n 1)
+"$program" eval 'a place/quickstart' --data 'a place/quickstart-text/valid.txt' --windows 80 | tee evaluated
+LC_ALL=C awk -v want="$report_loss" '{ for (i = 1; i < NF; ++i) if ($i == "loss") got = $(i + 1) }
+  END { d = got - want; exit !(got > 0 && d < 0.2 && d > -0.2) }' evaluated ||
+  fail "eval is far from the validation loss $report_loss"
+"$program" diff 'a place/quickstart' 'a place/quickstart' | grep -q 'same bits' || fail 'a run differs from itself'
+"$program" --version | grep -q '^commit' || fail '--version names no commit'
+
 # Mistakes are refused before anything is done.
 for mistake in '--step 3' '--steps' "--program nowhere"; do
   # shellcheck disable=SC2086

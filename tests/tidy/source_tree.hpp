@@ -1,5 +1,5 @@
-// The repository as the rules see it: paths and texts, nothing else. A rule is a pure function over this, so a
-// wrong example is three lines of a test and needs no file.
+// The repository as the rules see it: paths and texts, nothing else. A rule is a pure function over
+// this, so a wrong example is three lines of a test and needs no file.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +13,8 @@ namespace troupe::tidy {
 // Path relative to the repository's root, with '/', to the whole text.
 using source_tree = std::map<std::string, std::string>;
 
-// Everything under `root` that is kept under version control by convention: not build/, outputs/ and hidden
-// folders, except .ci.
+// Everything under `root` that is kept under version control by convention: not build/, outputs/
+// and hidden folders, except .ci.
 source_tree read_tree(const std::filesystem::path& root);
 
 struct finding {
@@ -27,10 +27,11 @@ using findings = std::vector<finding>;
 // "path:line: message" a line each.
 std::string print(const findings& all);
 
-bool is_source(std::string_view path);             // .cpp or .hpp
-std::string folder_of(std::string_view path);      // "" for files at the root
+bool is_source(std::string_view path);         // .cpp or .hpp
+std::string folder_of(std::string_view path);  // "" for files at the root
 std::vector<std::string> lines_of(const std::string& text);
-// The text with comments and the contents of string and character literals replaced by blanks; lines stay lines.
+// The text with comments and the contents of string and character literals replaced by blanks;
+// lines stay lines.
 std::string code_only(const std::string& text);
 
 }  // namespace troupe::tidy

@@ -19,16 +19,22 @@ TEST(repository, is_read_as_a_whole) {
   EXPECT_GT(repository().size(), 150u);
 }
 
-TEST(repository, includes_only_downwards) { EXPECT_EQ(print(include_directions(repository())), ""); }
+TEST(repository, includes_only_downwards) {
+  EXPECT_EQ(print(include_directions(repository())), "");
+}
 TEST(repository, keeps_each_library_at_home) { EXPECT_EQ(print(library_homes(repository())), ""); }
-TEST(repository, promises_something_for_each_folder) { EXPECT_EQ(print(folder_promises(repository())), ""); }
+TEST(repository, promises_something_for_each_folder) {
+  EXPECT_EQ(print(folder_promises(repository())), "");
+}
 TEST(repository, forgets_no_test_file) { EXPECT_EQ(print(registered_tests(repository())), ""); }
 TEST(repository, compiles_every_source) { EXPECT_EQ(print(compiled_sources(repository())), ""); }
 TEST(repository, tests_every_source) { EXPECT_EQ(print(mirrored_tests(repository())), ""); }
 TEST(repository, calls_nothing_forbidden) { EXPECT_EQ(print(forbidden_calls(repository())), ""); }
 TEST(repository, has_no_leftovers) { EXPECT_EQ(print(leftovers(repository())), ""); }
 TEST(repository, runs_every_example) { EXPECT_EQ(print(run_examples(repository())), ""); }
-TEST(repository, has_pages_that_stand_by_themselves) { EXPECT_EQ(print(self_contained_pages(repository())), ""); }
+TEST(repository, has_pages_that_stand_by_themselves) {
+  EXPECT_EQ(print(self_contained_pages(repository())), "");
+}
 
 }  // namespace
 }  // namespace troupe::tidy
