@@ -172,8 +172,6 @@ void transformer_layer::rotate_heads(ops& ops, const rotary_tables& rotary, std:
   const std::size_t angles = seq_len * d_.head_dim / 2;  // the window may be shorter than the tables
   ops.rotate({.rows = rows, .seq_len = seq_len, .heads = d_.heads + d_.kv_heads,
               .head_dim = d_.head_dim, .row_stride = qkv_width(),
-              .cosines = rotary.cosines.part(0, seq_len * d_.head_dim / 2),
-              .sines = rotary.sines.part(0, seq_len * d_.head_dim / 2), .inverse = inverse, .x = qkv});
               .cosines = rotary.cosines.part(0, angles), .sines = rotary.sines.part(0, angles),
               .inverse = inverse, .x = qkv});
 }
