@@ -1,6 +1,6 @@
-// What a run shows: results to stdout, a table at the start and one line a log interval; events to stderr, in
-// words. On a terminal a live bottom line shows every step; in a file there is never a carriage return or an
-// escape code, and each line is written and flushed whole.
+// What a run shows: results to stdout, a table at the start and one line a log interval; events to
+// stderr, in words. On a terminal a live bottom line shows every step; in a file there is never a
+// carriage return or an escape code, and each line is written and flushed whole.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace troupe::actors {
 struct console_settings {
   bool terminal = false;  // is stdout one?
   bool color = false;
-  bool quiet = false;     // errors only
+  bool quiet = false;  // errors only
   // Asks the system and the environment (NO_COLOR, TERM=dumb).
   static console_settings detect(bool quiet, bool disable_color);
 };
@@ -25,10 +25,10 @@ class console {
   ~console() { clear_live(); }
 
   void start(const std::vector<std::pair<std::string, std::string>>& facts);
-  void step(const progress& p, bool due);      // `due`: a log interval ends here
-  void say(const std::string& line);           // a result: stdout
-  void event(const std::string& line);         // stderr
-  void failure(const std::string& line);       // stderr, also if quiet
+  void step(const progress& p, bool due);  // `due`: a log interval ends here
+  void say(const std::string& line);       // a result: stdout
+  void event(const std::string& line);     // stderr
+  void failure(const std::string& line);   // stderr, also if quiet
 
  private:
   void clear_live();

@@ -14,20 +14,28 @@ std::size_t size(std::int64_t value) {
 
 model::data::data_format format_of(config::source_format format) {
   switch (format) {
-    case config::source_format::automatic: return model::data::data_format::automatic;
-    case config::source_format::llmc: return model::data::data_format::llmc;
-    case config::source_format::text: return model::data::data_format::text;
-    case config::source_format::jsonl: return model::data::data_format::jsonl;
+    case config::source_format::automatic:
+      return model::data::data_format::automatic;
+    case config::source_format::llmc:
+      return model::data::data_format::llmc;
+    case config::source_format::text:
+      return model::data::data_format::text;
+    case config::source_format::jsonl:
+      return model::data::data_format::jsonl;
   }
   return model::data::data_format::automatic;
 }
 
 model::decay_shape shape_of(config::decay_type type) {
   switch (type) {
-    case config::decay_type::linear: return model::decay_shape::linear;
-    case config::decay_type::cosine: return model::decay_shape::cosine;
-    case config::decay_type::sqrt: return model::decay_shape::sqrt;
-    case config::decay_type::constant: return model::decay_shape::constant;
+    case config::decay_type::linear:
+      return model::decay_shape::linear;
+    case config::decay_type::cosine:
+      return model::decay_shape::cosine;
+    case config::decay_type::sqrt:
+      return model::decay_shape::sqrt;
+    case config::decay_type::constant:
+      return model::decay_shape::constant;
   }
   return model::decay_shape::cosine;
 }
@@ -55,7 +63,8 @@ int usable_cores() {
 
 model::description description_from(const config::settings& s) {
   model::description d;
-  d.family = s.model.model_type == config::model_family::gpt2 ? model::family::gpt2 : model::family::llama;
+  d.family =
+      s.model.model_type == config::model_family::gpt2 ? model::family::gpt2 : model::family::llama;
   d.vocabulary = size(s.model.vocab_size);
   d.width = size(s.model.hidden_size);
   d.inner = size(s.model.intermediate_size);

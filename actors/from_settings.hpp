@@ -1,5 +1,5 @@
-// What the user's settings mean to the parts below, which know nothing of the config. Requires settings that
-// config::load() has resolved.
+// What the user's settings mean to the parts below, which know nothing of the config. Requires
+// settings that config::load() has resolved.
 #pragma once
 
 #include "actors/trainer.hpp"

@@ -40,10 +40,13 @@ void say(const std::string& text) { std::fputs((text + "\n").c_str(), stderr); }
 int judge(const siginfo_t& end, pid_t worker, bool told_to_leave_now) {
   if (end.si_code == CLD_EXITED) return end.si_status;
   if (told_to_leave_now) {
-    say("troupe: left at once as asked, without a save; the same command resumes from the newest checkpoint");
+    say("troupe: left at once as asked, without a save; the same command resumes from the newest "
+        "checkpoint");
     return static_cast<int>(exit_code::interrupted);
   }
-  say(fmt::format("troupe: the worker (pid {}) was killed by signal {} ({}); nothing that was saved is lost, the "
+  say(
+      fmt::format("troupe: the worker (pid {}) was killed by signal {} ({}); nothing that was "
+                  "saved is lost, the "
                   "same command resumes",
                   worker, end.si_status, strsignal(end.si_status)));
   return static_cast<int>(exit_code::too_few);
@@ -65,7 +68,8 @@ int run_worker_process(const std::vector<std::string>& arguments) {
   setpgid(worker, worker);
   const int exits = static_cast<int>(syscall(SYS_pidfd_open, worker, 0));
   const int signals = signalfd(-1, &notices, SFD_CLOEXEC);
-  ensure(exits >= 0 && signals >= 0, "the system has no pidfd or no signalfd (Linux 5.3 is needed)");
+  ensure(exits >= 0 && signals >= 0,
+         "the system has no pidfd or no signalfd (Linux 5.3 is needed)");
 
   bool interrupted_once = false, leave_now = false;
   while (true) {

@@ -14,7 +14,9 @@ bool same(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) || (a != a && b != b);
 }
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
 
 std::string print(const step_record& r) {
   json_line line;
@@ -61,10 +63,12 @@ result<parsed_steps> parse_all(const std::string& text, const std::string& path)
     result<step_record> record = parse(std::string_view(text).substr(at, end - at), where);
     if (!record) return record.failure();
     if (record->step != steps.records.size() + 1) {
-      return error{exit_code::cannot_use,
-                   fmt::format("{} holds step {}, but step {} comes next there; the file was changed by hand or "
-                               "belongs to another run",
-                               where, record->step, steps.records.size() + 1)};
+      return error{
+          exit_code::cannot_use,
+          fmt::format(
+              "{} holds step {}, but step {} comes next there; the file was changed by hand or "
+              "belongs to another run",
+              where, record->step, steps.records.size() + 1)};
     }
     steps.records.push_back(*record);
     steps.whole_bytes = end + 1;
@@ -126,12 +130,14 @@ status step_log::add(const step_record& record) {
   if (record.step <= last_step()) {
     const step_record& stands = records_[record.step - 1];
     if (stands.same_bits(record)) return done{};
-    return error{exit_code::defect,
-                 fmt::format("step {} was computed again with other bits: {} says loss {}, grad_norm {}, lr {}, "
-                             "tokens {}; now loss {}, grad_norm {}, lr {}, tokens {}",
-                             record.step, path_, json_number(stands.loss), json_number(stands.grad_norm),
-                             json_number(stands.lr), stands.tokens, json_number(record.loss),
-                             json_number(record.grad_norm), json_number(record.lr), record.tokens)};
+    return error{
+        exit_code::defect,
+        fmt::format(
+            "step {} was computed again with other bits: {} says loss {}, grad_norm {}, lr {}, "
+            "tokens {}; now loss {}, grad_norm {}, lr {}, tokens {}",
+            record.step, path_, json_number(stands.loss), json_number(stands.grad_norm),
+            json_number(stands.lr), stands.tokens, json_number(record.loss),
+            json_number(record.grad_norm), json_number(record.lr), record.tokens)};
   }
   if (status written = file_->append(bytes_of(print(record))); !written) return written.failure();
   records_.push_back(record);
@@ -140,8 +146,8 @@ status step_log::add(const step_record& record) {
 
 status step_log::sync() { return file_->sync(); }
 
-result<event_log> event_log::open(file_system& files, const std::string& path, const clock_source& clock,
-                                  std::string run_id) {
+result<event_log> event_log::open(file_system& files, const std::string& path,
+                                  const clock_source& clock, std::string run_id) {
   result<std::string> text = read_if_there(files, path);
   if (!text) return text.failure();
   const std::size_t newline = text->rfind('\n');

@@ -1,7 +1,7 @@
-// The record files of a run: steps.jsonl, one line a step in which each step stands exactly once, and
-// events.jsonl, what happened. Both are appended to on resume and never emptied. A line that a crash tore is
-// cut off when the file is opened; steps that a resume computes again are compared with their lines, bit for
-// bit, instead of being written twice.
+// The record files of a run: steps.jsonl, one line a step in which each step stands exactly once,
+// and events.jsonl, what happened. Both are appended to on resume and never emptied. A line that a
+// crash tore is cut off when the file is opened; steps that a resume computes again are compared
+// with their lines, bit for bit, instead of being written twice.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,8 @@ class step_log {
 
 class event_log {
  public:
-  static result<event_log> open(file_system& files, const std::string& path, const clock_source& clock,
-                                std::string run_id);
+  static result<event_log> open(file_system& files, const std::string& path,
+                                const clock_source& clock, std::string run_id);
 
   // Starts an event's line with its common fields; finish it with write().
   json_line begin(const std::string& event);

@@ -9,20 +9,20 @@ namespace troupe::actors {
 
 struct report {
   std::string version;
-  std::optional<int> exit;           // unset while the run goes on
-  std::uint64_t steps = 0;           // committed
+  std::optional<int> exit;  // unset while the run goes on
+  std::uint64_t steps = 0;  // committed
   double final_loss = 0;
   std::optional<double> val_loss;
   std::string weights_hash, state_hash;  // 32 hex digits; of the last save or the end
   double tokens_per_second = 0;          // committed tokens over the time in steps
   std::optional<double> utilization;     // model FLOP/s over peak
   double flops_per_token = 0;
-  double peak_flops = 0;                 // FLOP/s
-  std::string peak_source;               // in words
-  double goodput = 0;                    // committed tokens over all the time of this start
-  double effective_time_ratio = 0;       // time in committed steps over all the time
+  double peak_flops = 0;            // FLOP/s
+  std::string peak_source;          // in words
+  double goodput = 0;               // committed tokens over all the time of this start
+  double effective_time_ratio = 0;  // time in committed steps over all the time
   std::uint64_t skipped_steps = 0;
-  std::uint64_t steps_redone = 0;    // computed again, because they came after the newest checkpoint
+  std::uint64_t steps_redone = 0;  // computed again, because they came after the newest checkpoint
   std::uint64_t peak_memory_bytes = 0, peak_activation_bytes = 0;
   double seconds = 0;
 };

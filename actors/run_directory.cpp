@@ -82,34 +82,38 @@ result<run_directory> run_directory::claim(file_system& files, const std::string
   run_directory run;
   run.path_ = path;
   if (status made = make_directories(files, path); !made) {
-    return cannot_use(fmt::format("the run directory cannot be made: {}; choose another with --run-dir",
-                                  made.failure().message));
+    return cannot_use(
+        fmt::format("the run directory cannot be made: {}; choose another with --run-dir",
+                    made.failure().message));
   }
   result<std::vector<directory_entry>> entries = files.list(path);
   if (!entries) return cannot_use(entries.failure().message);
   bool ours = entries->empty();
   for (const directory_entry& e : *entries) ours |= e.name == "run.json" || e.name == "lock";
   if (!ours) {
-    return cannot_use(fmt::format("{} is not a run directory: it holds {} but no run.json; choose another with "
-                                  "--run-dir",
-                                  path, entries->front().name));
+    return cannot_use(
+        fmt::format("{} is not a run directory: it holds {} but no run.json; choose another with "
+                    "--run-dir",
+                    path, entries->front().name));
   }
 
   run.lock_ = std::make_shared<lock>();
   const std::string lock_name = run.file("lock");
-  // No O_CLOEXEC: the worker inherits the lock, so the directory stays taken while any of the two lives.
+  // No O_CLOEXEC: the worker inherits the lock, so the directory stays taken while any of the two
+  // lives.
   run.lock_->fd = ::open(lock_name.c_str(), O_RDWR | O_CREAT, 0644);
   if (run.lock_->fd < 0) {
-    return cannot_use(fmt::format("the run directory is not writable: cannot open {}: {}; choose another with "
-                                  "--run-dir",
-                                  lock_name, std::strerror(errno)));
+    return cannot_use(
+        fmt::format("the run directory is not writable: cannot open {}: {}; choose another with "
+                    "--run-dir",
+                    lock_name, std::strerror(errno)));
   }
   if (flock(run.lock_->fd, LOCK_EX | LOCK_NB) != 0) {
     result<int> holder = holder_of(path);
-    return cannot_use(fmt::format("{} is in use by process {} on this machine; stop it with `troupe stop {}` or "
-                                  "choose another with --run-dir",
-                                  path, holder && *holder > 0 ? fmt::format("{}", *holder) : "another",
-                                  path));
+    return cannot_use(
+        fmt::format("{} is in use by process {} on this machine; stop it with `troupe stop {}` or "
+                    "choose another with --run-dir",
+                    path, holder && *holder > 0 ? fmt::format("{}", *holder) : "another", path));
   }
   const std::string pid = fmt::format("{}\n", getpid());
   if (ftruncate(run.lock_->fd, 0) != 0 ||
@@ -162,7 +166,8 @@ status run_directory::write_config(file_system& files, const std::string& toml) 
     if (!old) return old.failure();
     if (*old == toml) return done{};
     for (int version = 1;; ++version) {
-      result<publish_outcome> kept = publish(files, file(fmt::format("config.{}.toml", version)), *old);
+      result<publish_outcome> kept =
+          publish(files, file(fmt::format("config.{}.toml", version)), *old);
       if (!kept) return kept.failure();
       if (*kept == publish_outcome::published) break;
     }

@@ -1,6 +1,6 @@
-// One run, one directory. Opening claims it for this launcher or worker: a lock that the kernel gives back when
-// its holders end, so that a second start on a directory that is still in use is refused, and one after a crash
-// is not. A directory with other things in it is never written to.
+// One run, one directory. Opening claims it for this launcher or worker: a lock that the kernel
+// gives back when its holders end, so that a second start on a directory that is still in use is
+// refused, and one after a crash is not. A directory with other things in it is never written to.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,11 @@ namespace troupe::actors {
 
 class run_directory {
  public:
-  // Makes or opens it; takes the lock; writes run.json if it is new. Exit code 73 if it is foreign, held or not
-  // writable. The lock passes on to child processes and is held until the last of them ends.
-  static result<run_directory> claim(file_system& files, const std::string& path, const clock_source& clock);
+  // Makes or opens it; takes the lock; writes run.json if it is new. Exit code 73 if it is foreign,
+  // held or not writable. The lock passes on to child processes and is held until the last of them
+  // ends.
+  static result<run_directory> claim(file_system& files, const std::string& path,
+                                     const clock_source& clock);
   // For a worker whose launcher holds the lock, and for commands that only read.
   static result<run_directory> open(file_system& files, const std::string& path);
 
@@ -25,7 +27,8 @@ class run_directory {
   bool is_new() const { return is_new_; }
   std::string file(std::string_view name) const { return join_path(path_, name); }
 
-  // Writes config.toml. A different older one is kept beside it as config.1.toml, config.2.toml, ...
+  // Writes config.toml. A different older one is kept beside it as config.1.toml, config.2.toml,
+  // ...
   status write_config(file_system& files, const std::string& toml) const;
 
  private:

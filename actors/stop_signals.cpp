@@ -11,12 +11,14 @@ namespace {
 
 std::atomic<int> first_notice{0};
 std::atomic<int> interrupts{0};
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only use lock-free atomics");
+static_assert(std::atomic<int>::is_always_lock_free,
+              "a signal handler may only use lock-free atomics");
 
 void notice(int signal) {
   int none = 0;
   first_notice.compare_exchange_strong(none, signal);
-  if (signal == SIGINT && interrupts.fetch_add(1) >= 1) _exit(static_cast<int>(exit_code::interrupted));
+  if (signal == SIGINT && interrupts.fetch_add(1) >= 1)
+    _exit(static_cast<int>(exit_code::interrupted));
 }
 
 bool hangup_ignored() {

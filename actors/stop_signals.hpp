@@ -1,5 +1,5 @@
-// The notices that mean "leave politely", and how a worker takes them: a flag that the training loop looks at
-// between steps. A second INT to the worker itself leaves at once.
+// The notices that mean "leave politely", and how a worker takes them: a flag that the training
+// loop looks at between steps. A second INT to the worker itself leaves at once.
 #pragma once
 
 #include <signal.h>
@@ -9,8 +9,8 @@ namespace troupe::actors {
 // TERM, INT, USR1, USR2, and HUP unless this process was started with HUP ignored (nohup).
 sigset_t stop_signal_set();
 
-// From now on the notices only set the flag. PIPE is ignored; so is the file-size limit's signal, which then
-// shows as a failed write.
+// From now on the notices only set the flag. PIPE is ignored; so is the file-size limit's signal,
+// which then shows as a failed write.
 void take_stop_signals();
 
 // The notice that came first, 0 if none did.

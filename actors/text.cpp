@@ -49,9 +49,9 @@ std::string table(const std::vector<std::pair<std::string, std::string>>& rows) 
 
 std::string progress_line(const progress& p) {
   const std::size_t width = fmt::formatted_size("{}", p.steps);
-  std::string line = fmt::format("step {:>{}}/{}  loss {:.4f}  grad_norm {:.3f}  lr {:.2e}  tok/s {}", p.step,
-                                 width, p.steps, p.loss, p.grad_norm, p.lr,
-                                 short_count(p.tokens_per_second));
+  std::string line =
+      fmt::format("step {:>{}}/{}  loss {:.4f}  grad_norm {:.3f}  lr {:.2e}  tok/s {}", p.step,
+                  width, p.steps, p.loss, p.grad_norm, p.lr, short_count(p.tokens_per_second));
   if (p.utilization >= 0) line += fmt::format("  mfu {:.1f}%", 100 * p.utilization);
   line += fmt::format("  world {}  gen {}  eta {}", p.world, p.generation, short_duration(p.eta));
   if (p.skipped) line += "  skipped";

@@ -31,7 +31,8 @@ std::size_t most_blocks(const model::model_layout& layout) {
 
 }  // namespace
 
-trainer::trainer(compute::executor& device, const model::description& d, const trainer_settings& settings)
+trainer::trainer(compute::executor& device, const model::description& d,
+                 const trainer_settings& settings)
     : settings_(settings),
       network_(device, d, model::make_layout(d), settings.seq_len, settings.seed),
       pass_(network_, settings.batch),
@@ -54,7 +55,8 @@ protocol::decision_record trainer::step(std::uint64_t step, std::uint64_t update
   times_.reduce = watch.lap();
   const protocol::decision_record record =
       protocol::decide(step, updates_before, votes,
-                       {.max_norm = settings_.max_norm, .skip_nonfinite = settings_.skip_nonfinite,
+                       {.max_norm = settings_.max_norm,
+                        .skip_nonfinite = settings_.skip_nonfinite,
                         .lr = settings_.schedule.rate(step)});
   if (!record.skip) apply(record);
   times_.apply = watch.lap();
@@ -77,15 +79,16 @@ double trainer::gradient_squares() {
 
 void trainer::apply(const protocol::decision_record& record) {
   const model::update_scalars scalars{
-      .scale = record.scale, .lr = record.lr,
+      .scale = record.scale,
+      .lr = record.lr,
       .correction1 = model::bias_correction(settings_.adamw.beta1, record.updates),
       .correction2 = model::bias_correction(settings_.adamw.beta2, record.updates)};
   model::job_chain jobs(network_.device());
   for (std::size_t layer = 0; layer < layout().size(); ++layer) {
     jobs.add([this, layer, &scalars](compute::ops& ops) {
       for (std::size_t block = 0; block < layout()[layer].blocks(); ++block) {
-        model::update_block(ops, layout()[layer], block, pass_.gradient(layer), settings_.adamw, scalars,
-                            state_.layers[layer]);
+        model::update_block(ops, layout()[layer], block, pass_.gradient(layer), settings_.adamw,
+                            scalars, state_.layers[layer]);
       }
     });
   }

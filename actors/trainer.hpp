@@ -1,6 +1,7 @@
-// One worker's training step from tokens to the next version of the parameters: compute, sum in the tree, vote,
-// decide, apply. Knows no file, no clock and no terminal. It is shaped as the world of many workers needs it:
-// the decision is taken by the pure function of actors/protocol, and blocks are updated one by one.
+// One worker's training step from tokens to the next version of the parameters: compute, sum in the
+// tree, vote, decide, apply. Knows no file, no clock and no terminal. It is shaped as the world of
+// many workers needs it: the decision is taken by the pure function of actors/protocol, and blocks
+// are updated one by one.
 #pragma once
 
 #include <cstdint>

@@ -46,13 +46,18 @@ nlohmann::json to_json_record(const protocol::decision_record& r) {
 
 training_run::training_run(const run_directory& directory, const run_request& request,
                            const run_surroundings& around)
-    : directory_(directory), request_(request), around_(around), description_(description_from(request.settings)) {
+    : directory_(directory),
+      request_(request),
+      around_(around),
+      description_(description_from(request.settings)) {
   report_.version = version_text();
 }
 
 training_run::~training_run() = default;
 
-double training_run::now() const { return std::chrono::duration<double>(around_.clock.now()).count(); }
+double training_run::now() const {
+  return std::chrono::duration<double>(around_.clock.now()).count();
+}
 
 int training_run::run() {
   started_ = now();
@@ -62,7 +67,9 @@ int training_run::run() {
   const exit_code code = end.failure().code;
   if (events_) {
     json_line line = events_->begin("finished");
-    line.i64("exit", static_cast<int>(code)).u64("step", step_).text("reason", end.failure().message);
+    line.i64("exit", static_cast<int>(code))
+        .u64("step", step_)
+        .text("reason", end.failure().message);
     (void)events_->write(line);  // the first cause is told already
     (void)write_report(static_cast<int>(code));
   }
@@ -93,7 +100,8 @@ status training_run::open_parts() {
 
   device_ = executor_from(settings());
   trainer_ = std::make_unique<trainer>(*device_, description_, trainer_settings_from(settings()));
-  const auto rows = static_cast<std::size_t>(settings().training.global_batch_size * settings().training.seq_len);
+  const auto rows =
+      static_cast<std::size_t>(settings().training.global_batch_size * settings().training.seq_len);
   tokens_.resize(rows);
   targets_.resize(rows);
   if (status opened = open_validation(); !opened) return opened.failure();
@@ -101,8 +109,8 @@ status training_run::open_parts() {
   result<step_log> steps = step_log::open(around_.files, directory_.file("steps.jsonl"));
   if (!steps) return steps.failure();
   steps_.emplace(std::move(*steps));
-  result<event_log> events =
-      event_log::open(around_.files, directory_.file("events.jsonl"), around_.clock, directory_.run_id());
+  result<event_log> events = event_log::open(around_.files, directory_.file("events.jsonl"),
+                                             around_.clock, directory_.run_id());
   if (!events) return events.failure();
   events_.emplace(std::move(*events));
   return done{};
@@ -116,12 +124,14 @@ status training_run::open_validation() {
   const std::uint64_t wanted =
       settings().validation.steps < 0
           ? all
-          : static_cast<std::uint64_t>(settings().validation.steps * settings().training.global_batch_size);
+          : static_cast<std::uint64_t>(settings().validation.steps *
+                                       settings().training.global_batch_size);
   if (wanted > all) {
     around_.screen.event(fmt::format("validation uses all {} windows of {}; {} were asked for", all,
                                      settings().validation.path, wanted));
   }
-  const auto rows = static_cast<std::size_t>(settings().validation.micro_batch_size * settings().training.seq_len);
+  const auto rows = static_cast<std::size_t>(settings().validation.micro_batch_size *
+                                             settings().training.seq_len);
   validation_ = std::make_unique<validation_set>(validation_set{
       std::move(*data), model::evaluation(trainer_->network(), rows), std::min(all, wanted)});
   return done{};
@@ -131,42 +141,51 @@ status training_run::open_validation() {
 status training_run::accept(const checkpoint::manifest& found) const {
   const checkpoint::facts& about = found.about;
   if (about.run_id != directory_.run_id()) {
-    return error{exit_code::cannot_use, fmt::format("the checkpoint of step {} belongs to run {}, this is run {}",
-                                                    about.step, about.run_id, directory_.run_id())};
+    return error{exit_code::cannot_use,
+                 fmt::format("the checkpoint of step {} belongs to run {}, this is run {}",
+                             about.step, about.run_id, directory_.run_id())};
   }
   config::fingerprint before;
   for (const auto& [key, value] : about.config) before.push_back({key, value});
   const std::vector<config::difference> changed =
       config::differences(before, config::fingerprint_of(settings()));
   if (!changed.empty()) {
-    return error{exit_code::bad_config,
-                 fmt::format("this run cannot go on from step {} with other settings:\n{}\ngo back to those, or "
-                             "start anew with --run-dir",
-                             about.step, config::describe(changed))};
+    return error{
+        exit_code::bad_config,
+        fmt::format(
+            "this run cannot go on from step {} with other settings:\n{}\ngo back to those, or "
+            "start anew with --run-dir",
+            about.step, config::describe(changed))};
   }
   if (about.data_digest != data_digest_) {
-    return error{exit_code::bad_config,
-                 fmt::format("the training data changed since step {}: digest {} before, {} now; restore them, or "
-                             "start anew with --run-dir",
-                             about.step, about.data_digest, data_digest_)};
+    return error{
+        exit_code::bad_config,
+        fmt::format(
+            "the training data changed since step {}: digest {} before, {} now; restore them, or "
+            "start anew with --run-dir",
+            about.step, about.data_digest, data_digest_)};
   }
   if (about.numerics_class != device_->numerics_class() ||
       about.numerics_version != static_cast<std::uint64_t>(compute::numerics_version)) {
-    return error{exit_code::bad_config,
-                 fmt::format("the checkpoint of step {} was computed in numerics class {} version {}, this program "
-                             "computes in {} version {}: the bits would change",
-                             about.step, about.numerics_class, about.numerics_version,
-                             device_->numerics_class(), compute::numerics_version)};
+    return error{
+        exit_code::bad_config,
+        fmt::format(
+            "the checkpoint of step {} was computed in numerics class {} version {}, this program "
+            "computes in {} version {}: the bits would change",
+            about.step, about.numerics_class, about.numerics_version, device_->numerics_class(),
+            compute::numerics_version)};
   }
   return done{};
 }
 
 result<bool> training_run::resume() {
   if (request_.resume.what == checkpoint::wanted::kind::none && steps_->last_step() > 0) {
-    return error{exit_code::cannot_use,
-                 fmt::format("{} has {} steps already and --resume never was asked for; choose another directory "
-                             "with --run-dir",
-                             directory_.path(), steps_->last_step())};
+    return error{
+        exit_code::cannot_use,
+        fmt::format(
+            "{} has {} steps already and --resume never was asked for; choose another directory "
+            "with --run-dir",
+            directory_.path(), steps_->last_step())};
   }
   std::vector<checkpoint::layer_memory> memory;
   for (model::layer_state& layer : trainer_->state().layers) {
@@ -185,10 +204,12 @@ result<bool> training_run::resume() {
     tokens_seen_ = about.tokens;
     history_ = about.history;
     if (step_ > steps_->last_step()) {
-      return error{exit_code::io,
-                   fmt::format("the checkpoint says step {}, but {} ends with step {}: the record was damaged or "
-                               "belongs to another run",
-                               step_, directory_.file("steps.jsonl"), steps_->last_step())};
+      return error{
+          exit_code::io,
+          fmt::format(
+              "the checkpoint says step {}, but {} ends with step {}: the record was damaged or "
+              "belongs to another run",
+              step_, directory_.file("steps.jsonl"), steps_->last_step())};
     }
   } else {
     trainer_->initialize();
@@ -196,10 +217,12 @@ result<bool> training_run::resume() {
   first_step_ = step_;
   if (step_ >= steps() && found->from) {
     around_.screen.say(fmt::format("{} is finished: step {} of {} is on disk (weights_hash {})",
-                                   directory_.path(), step_, steps(), found->from->weights_hash.hex()));
+                                   directory_.path(), step_, steps(),
+                                   found->from->weights_hash.hex()));
     return false;
   }
-  if (result<std::vector<std::string>> removed = checkpoint::remove_leftovers(around_.files, checkpoints());
+  if (result<std::vector<std::string>> removed =
+          checkpoint::remove_leftovers(around_.files, checkpoints());
       removed) {
     for (const std::string& name : *removed) {
       around_.screen.event(fmt::format("removed {}: what an interrupted save had left", name));
@@ -208,14 +231,18 @@ result<bool> training_run::resume() {
     return removed.failure();
   }
   json_line line = events_->begin("generation");
-  line.u64("number", 0).u64("members", 1).u64("from_step", step_).text(
-      "reason", found->from ? fmt::format("resumed from step {}", step_) : std::string("started"));
+  line.u64("number", 0)
+      .u64("members", 1)
+      .u64("from_step", step_)
+      .text("reason",
+            found->from ? fmt::format("resumed from step {}", step_) : std::string("started"));
   if (status written = event(line); !written) return written.failure();
   return true;
 }
 
 void training_run::show_start() {
-  const double flops = model::flops_per_token(description_, trainer_->layout(), trainer_->settings().seq_len);
+  const double flops =
+      model::flops_per_token(description_, trainer_->layout(), trainer_->settings().seq_len);
   const int threads = device_->threads();
   report_.flops_per_token = flops;
   if (settings().metrics.peak_flops > 0) {
@@ -223,15 +250,16 @@ void training_run::show_start() {
     report_.peak_source = "metrics.peak_flops";
   } else {
     report_.peak_flops = compute::cpu::measure_fma_peak(threads) * 1e9;
-    report_.peak_source =
-        fmt::format("measured fused multiply-adds, {} threads, {}", threads, compute::cpu::fma_instruction_set());
+    report_.peak_source = fmt::format("measured fused multiply-adds, {} threads, {}", threads,
+                                      compute::cpu::fma_instruction_set());
   }
   const model::batch_shape& batch = trainer_->settings().batch;
   const std::size_t step_tokens = batch.global_batch * trainer_->settings().seq_len;
   std::vector<std::pair<std::string, std::string>> facts = {
       {"troupe", version_text()},
-      {"model", fmt::format("{}, {} layers, width {}, {} heads, vocabulary {}", model::name_of(description_.family),
-                            description_.layers, description_.width, description_.heads, description_.vocabulary)},
+      {"model", fmt::format("{}, {} layers, width {}, {} heads, vocabulary {}",
+                            model::name_of(description_.family), description_.layers,
+                            description_.width, description_.heads, description_.vocabulary)},
       {"parameters", short_count(static_cast<double>(model::parameter_count(trainer_->layout())))},
       {"tokens a step", fmt::format("{} ({} sequences of {})", step_tokens, batch.global_batch,
                                     trainer_->settings().seq_len)},
@@ -241,9 +269,10 @@ void training_run::show_start() {
                            batch.virtual_ranks, batch.micro_batch, device_->numerics_class())},
       {"memory", fmt::format("activations {}, state {}",
                              short_bytes(static_cast<double>(trainer_->activation_bytes())),
-                             short_bytes(12.0 * static_cast<double>(model::parameter_count(trainer_->layout()))))},
-      {"peak", fmt::format("{} FLOP/s ({}); {} FLOP a token", short_count(report_.peak_flops), report_.peak_source,
-                           short_count(flops))},
+                             short_bytes(12.0 * static_cast<double>(
+                                                    model::parameter_count(trainer_->layout()))))},
+      {"peak", fmt::format("{} FLOP/s ({}); {} FLOP a token", short_count(report_.peak_flops),
+                           report_.peak_source, short_count(flops))},
       {"run directory", directory_.path()},
       {"run", directory_.run_id()}};
   if (step_ > 0) facts.emplace_back("resumed from", fmt::format("step {}", step_));
@@ -256,9 +285,10 @@ result<exit_code> training_run::train_steps() {
       json_line line = events_->begin("notice");
       line.text("signal", strsignal(signal)).u64("step", step_);
       if (status written = event(line); !written) return written.failure();
-      around_.screen.event(fmt::format("told to stop ({}): saving step {}, then leaving with 75; the same command "
-                                       "resumes",
-                                       strsignal(signal), step_));
+      around_.screen.event(
+          fmt::format("told to stop ({}): saving step {}, then leaving with 75; the same command "
+                      "resumes",
+                      strsignal(signal), step_));
       return exit_code::interrupted;
     }
     if (status stepped = one_step(step_ + 1); !stepped) return stepped.failure();
@@ -276,8 +306,9 @@ status training_run::one_step(std::uint64_t step) {
   const std::size_t batch = trainer_->settings().batch.global_batch;
   const std::uint64_t position = model::data::first_position(step, batch);
   for (std::size_t i = 0; i < batch; ++i) {
-    result<std::size_t> counted = data_->fill(position + i, std::span(tokens_).subspan(i * width, width),
-                                              std::span(targets_).subspan(i * width, width));
+    result<std::size_t> counted =
+        data_->fill(position + i, std::span(tokens_).subspan(i * width, width),
+                    std::span(targets_).subspan(i * width, width));
     if (!counted) return counted.failure();
   }
   last_ = trainer_->step(step, updates_, tokens_, targets_);
@@ -340,34 +371,41 @@ status training_run::check_skips(const protocol::decision_record& decided) {
   ++report_.skipped_steps;
   ++skipped_in_a_row_;
   json_line line = events_->begin("step_skipped");
-  line.u64("step", decided.step).text("reason", decided.why_skipped).u64("in_a_row", skipped_in_a_row_);
+  line.u64("step", decided.step)
+      .text("reason", decided.why_skipped)
+      .u64("in_a_row", skipped_in_a_row_);
   if (status written = event(line); !written) return written.failure();
-  around_.screen.event(fmt::format("step {} was skipped: {}; the parameters stay as they were", decided.step,
-                                   decided.why_skipped));
+  around_.screen.event(fmt::format("step {} was skipped: {}; the parameters stay as they were",
+                                   decided.step, decided.why_skipped));
   const auto most = static_cast<std::uint64_t>(settings().training.max_skipped_steps);
   if (skipped_in_a_row_ <= most) return done{};
-  return error{exit_code::bad_data,
-               fmt::format("{} steps in a row were skipped, the last one is step {} ({}); training.max_skipped_steps "
-                           "is {}. The last checkpoint stays as it is; try a lower optimizer.lr, a longer warm-up, "
-                           "or look at the data of these steps",
-                           skipped_in_a_row_, decided.step, decided.why_skipped, most)};
+  return error{
+      exit_code::bad_data,
+      fmt::format(
+          "{} steps in a row were skipped, the last one is step {} ({}); "
+          "training.max_skipped_steps "
+          "is {}. The last checkpoint stays as it is; try a lower optimizer.lr, a longer warm-up, "
+          "or look at the data of these steps",
+          skipped_in_a_row_, decided.step, decided.why_skipped, most)};
 }
 
 status training_run::validate_now() {
   const std::size_t width = trainer_->settings().seq_len;
-  result<validation_result> measured = validate(
-      validation_->evaluation, trainer_->state(), width, validation_->windows,
-      trainer_->settings().batch.virtual_ranks,
-      [this](std::uint64_t window, std::span<std::int32_t> tokens, std::span<std::int32_t> targets) -> status {
-        result<std::size_t> counted = validation_->data.fill(window, tokens, targets);
-        if (!counted) return counted.failure();
-        return done{};
-      });
+  result<validation_result> measured =
+      validate(validation_->evaluation, trainer_->state(), width, validation_->windows,
+               trainer_->settings().batch.virtual_ranks,
+               [this](std::uint64_t window, std::span<std::int32_t> tokens,
+                      std::span<std::int32_t> targets) -> status {
+                 result<std::size_t> counted = validation_->data.fill(window, tokens, targets);
+                 if (!counted) return counted.failure();
+                 return done{};
+               });
   if (!measured) return measured.failure();
   report_.val_loss = measured->loss;
   json_line line = events_->begin("validation");
-  line.u64("step", step_).number("loss", measured->loss).u64("tokens",
-                                                             static_cast<std::uint64_t>(measured->tokens));
+  line.u64("step", step_)
+      .number("loss", measured->loss)
+      .u64("tokens", static_cast<std::uint64_t>(measured->tokens));
   if (status written = event(line); !written) return written.failure();
   around_.screen.say(fmt::format("step {:>{}}/{}  val_loss {:.4f}  tokens {}", step_,
                                  fmt::formatted_size("{}", steps()), steps(), measured->loss,
@@ -393,7 +431,8 @@ checkpoint::facts training_run::checkpoint_facts() const {
   about.record = to_json_record(last_);
   about.history = history_;
   if (about.history.empty() || about.history.back().step != step_) {
-    about.history.push_back({step_, fmt::format("trained from step {} by {}", first_step_, version_text())});
+    about.history.push_back(
+        {step_, fmt::format("trained from step {} by {}", first_step_, version_text())});
   }
   return about;
 }
@@ -407,14 +446,16 @@ std::vector<checkpoint::state_view> training_run::state_views() {
   return views;
 }
 
-// Weights that are not finite are still written, for whoever wants to look at them, but never without a word.
+// Weights that are not finite are still written, for whoever wants to look at them, but never
+// without a word.
 status training_run::warn_if_not_finite() {
   for (std::size_t layer = 0; layer < trainer_->layout().size(); ++layer) {
     if (all_finite(trainer_->state().layers[layer].parameters.all().host<float>())) continue;
     const std::string& name = trainer_->layout()[layer].name;
-    around_.screen.failure(fmt::format("the weights of {} at step {} are not all finite; an older checkpoint is "
-                                       "the one to go on from",
-                                       name, step_));
+    around_.screen.failure(
+        fmt::format("the weights of {} at step {} are not all finite; an older checkpoint is "
+                    "the one to go on from",
+                    name, step_));
     json_line line = events_->begin("weights_not_finite");
     line.u64("step", step_).text("layer", name);
     if (status written = event(line); !written) return written.failure();
@@ -444,8 +485,8 @@ status training_run::save() {
     line.u64("step", step_).text("reason", saved.failure().message);
     (void)event(line);  // the disk may be full; the cause is returned
     return error{saved.failure().code,
-                 fmt::format("the save of step {} failed, older checkpoints are untouched: {}", step_,
-                             saved.failure().message)};
+                 fmt::format("the save of step {} failed, older checkpoints are untouched: {}",
+                             step_, saved.failure().message)};
   }
   report_.weights_hash = saved->weights_hash.hex();
   report_.state_hash = saved->state_hash.hex();
@@ -487,12 +528,13 @@ status training_run::finish(exit_code code) {
       .text("reason", code == exit_code::ok ? "the last step is trained" : "told to stop");
   if (status written = event(line); !written) return written.failure();
   if (status written = write_report(static_cast<int>(code)); !written) return written.failure();
-  around_.screen.say(fmt::format("{} at step {} of {}  loss {:.4f}{}  weights_hash {}",
-                                 code == exit_code::ok ? "finished" : "stopped", step_, steps(),
-                                 report_.final_loss,
-                                 report_.val_loss ? fmt::format("  val_loss {:.4f}", *report_.val_loss) : "",
-                                 report_.weights_hash));
-  if (report_.skipped_steps > 0) around_.screen.say(fmt::format("{} steps were skipped", report_.skipped_steps));
+  around_.screen.say(fmt::format(
+      "{} at step {} of {}  loss {:.4f}{}  weights_hash {}",
+      code == exit_code::ok ? "finished" : "stopped", step_, steps(), report_.final_loss,
+      report_.val_loss ? fmt::format("  val_loss {:.4f}", *report_.val_loss) : "",
+      report_.weights_hash));
+  if (report_.skipped_steps > 0)
+    around_.screen.say(fmt::format("{} steps were skipped", report_.skipped_steps));
   around_.screen.say("report: " + directory_.file("report.json"));
   return done{};
 }

@@ -1,7 +1,7 @@
-// A whole training run of one worker: from a claimed run directory and settings to the last step's checkpoint.
-// Opens data and device, continues from the newest whole checkpoint, trains, validates, records, saves at the
-// end and at every orderly stop. The thin shell around trainer (what a step computes) and model/checkpoint
-// (what is kept); everything here is files, clock and terminal.
+// A whole training run of one worker: from a claimed run directory and settings to the last step's
+// checkpoint. Opens data and device, continues from the newest whole checkpoint, trains, validates,
+// records, saves at the end and at every orderly stop. The thin shell around trainer (what a step
+// computes) and model/checkpoint (what is kept); everything here is files, clock and terminal.
 #pragma once
 
 #include <functional>
@@ -38,7 +38,8 @@ struct run_surroundings {
 
 class training_run {
  public:
-  training_run(const run_directory& directory, const run_request& request, const run_surroundings& around);
+  training_run(const run_directory& directory, const run_request& request,
+               const run_surroundings& around);
   ~training_run();
 
   // The exit code of the run; failures were told on the screen.

@@ -23,8 +23,8 @@ result<validation_result> validate(model::evaluation& evaluation, const model::m
       if (!filled) return filled.failure();
     }
     const std::size_t rows = count * seq_len;
-    evaluation.losses(state, count, seq_len, std::span(tokens).first(rows), std::span(targets).first(rows),
-                      std::span(losses).first(rows));
+    evaluation.losses(state, count, seq_len, std::span(tokens).first(rows),
+                      std::span(targets).first(rows), std::span(losses).first(rows));
     for (std::size_t i = 0; i < count; ++i) {
       // Window w belongs to share floor(w shares / windows): contiguous and as even as can be.
       const auto share = static_cast<std::size_t>((first + i) * shares / windows);

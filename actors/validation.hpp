@@ -1,7 +1,8 @@
-// The loss on held-out windows. Runs between steps on stable parameters, without dropout, from window 0 on every
-// time; it draws no random number and moves no position of the training data. The windows are cut into the same
-// number of shares as there are virtual ranks, each share is one chain, and the shares are summed in the fixed
-// tree: so the result has the same bits for every way of computing it.
+// The loss on held-out windows. Runs between steps on stable parameters, without dropout, from
+// window 0 on every time; it draws no random number and moves no position of the training data. The
+// windows are cut into the same number of shares as there are virtual ranks, each share is one
+// chain, and the shares are summed in the fixed tree: so the result has the same bits for every way
+// of computing it.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,8 @@ std::string version_text() { return fmt::format("{} ({})", TROUPE_VERSION, TROUP
 
 std::string version_details() {
   return fmt::format(
-      "troupe {}\ncommit    {}\ncompiler  {} {}\nbackends  cpu (numerics class cpu-chain, version {}, widest kernels "
+      "troupe {}\ncommit    {}\ncompiler  {} {}\nbackends  cpu (numerics class cpu-chain, version "
+      "{}, widest kernels "
       "here: {})\n",
       TROUPE_VERSION, TROUPE_COMMIT, "g++", __VERSION__, compute::numerics_version,
       compute::cpu::fma_instruction_set());

@@ -5,7 +5,7 @@
 
 namespace troupe::actors {
 
-std::string version_text();    // "0.1.0 (1a2b3c4)"
-std::string version_details(); // version, commit, compiler, backends: what --version prints
+std::string version_text();     // "0.1.0 (1a2b3c4)"
+std::string version_details();  // version, commit, compiler, backends: what --version prints
 
 }  // namespace troupe::actors

@@ -12,7 +12,8 @@ double product_flops(std::size_t a, std::size_t b, std::size_t c) {
 // Causal: half of the T x T products; `products` of them an attention.
 template <class Args>
 double attention_flops(const Args& a, double products) {
-  return products * product_flops(a.sequences * a.heads, a.seq_len * (a.seq_len + 1) / 2, a.head_dim);
+  return products *
+         product_flops(a.sequences * a.heads, a.seq_len * (a.seq_len + 1) / 2, a.head_dim);
 }
 
 class timed_ops final : public ops {
@@ -91,7 +92,8 @@ class timed_ops final : public ops {
     const auto start = std::chrono::steady_clock::now();
     call();
     op_time& entry = times_[name];
-    entry.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    entry.seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     entry.flops += flops;
     ++entry.calls;
   }

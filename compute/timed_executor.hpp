@@ -1,5 +1,6 @@
-// An executor that measures: forwards everything to another one and adds up, by operation, calls, seconds and
-// floating-point operations. For benchmarks and profiles of backends whose operations run inside the call.
+// An executor that measures: forwards everything to another one and adds up, by operation, calls,
+// seconds and floating-point operations. For benchmarks and profiles of backends whose operations
+// run inside the call.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,9 @@ class timed_executor final : public executor {
 
   void submit(priority urgency, job work, completion done) override;
   void cancel() override { below_.cancel(); }
-  buffer allocate(std::size_t elements, dtype type) override { return below_.allocate(elements, type); }
+  buffer allocate(std::size_t elements, dtype type) override {
+    return below_.allocate(elements, type);
+  }
   int threads() const override { return below_.threads(); }
   std::string numerics_class() const override { return below_.numerics_class(); }
 

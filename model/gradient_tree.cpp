@@ -45,7 +45,8 @@ void gradient_tree::close_leaf(compute::ops& ops) {
 }
 
 compute::view gradient_tree::sum() {
-  ensure(closed_ == leaves_ && nodes_.size() == 1, "a gradient sum was read before all leaves were in");
+  ensure(closed_ == leaves_ && nodes_.size() == 1,
+         "a gradient sum was read before all leaves were in");
   return nodes_.front().values.all();
 }
 

@@ -1,9 +1,11 @@
-// Sums one layer's gradients of the virtual ranks in the fixed tree (tree.hpp), leaf by leaf in rising order.
+// Sums one layer's gradients of the virtual ranks in the fixed tree (tree.hpp), leaf by leaf in
+// rising order.
 //
-// Idea: a stack of finished nodes, as in a binary counter. A finished leaf is pushed; while the two topmost
-// nodes are equally large, they are added. At the end the rest is added from the right, which is the same as
-// splitting n at the largest power of two below n. So at most log2(n) + 2 buffers live at once.
-// Not chosen: one buffer a virtual rank (16 copies of the model's gradients on a lone worker).
+// Idea: a stack of finished nodes, as in a binary counter. A finished leaf is pushed; while the two
+// topmost nodes are equally large, they are added. At the end the rest is added from the right,
+// which is the same as splitting n at the largest power of two below n. So at most log2(n) + 2
+// buffers live at once. Not chosen: one buffer a virtual rank (16 copies of the model's gradients
+// on a lone worker).
 #pragma once
 
 #include <cstddef>

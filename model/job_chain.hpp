@@ -1,5 +1,5 @@
-// Jobs for an executor that follow each other, with one place where trouble is noticed: wait() rethrows the
-// first failure, and jobs behind it do nothing.
+// Jobs for an executor that follow each other, with one place where trouble is noticed: wait()
+// rethrows the first failure, and jobs behind it do nothing.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,8 @@ namespace troupe::model {
 
 class job_chain {
  public:
-  explicit job_chain(compute::executor& device) : device_(device), shared_(std::make_shared<shared>()) {}
+  explicit job_chain(compute::executor& device)
+      : device_(device), shared_(std::make_shared<shared>()) {}
 
   void add(compute::executor::job work) {
     device_.submit(

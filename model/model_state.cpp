@@ -18,7 +18,8 @@ bool ends_a_branch(tensor_role role) {
 
 }  // namespace
 
-model_state allocate_state(compute::executor& device, const model_layout& layout, bool with_moments) {
+model_state allocate_state(compute::executor& device, const model_layout& layout,
+                           bool with_moments) {
   model_state state;
   for (const layer_layout& layer : layout) {
     layer_state s;
@@ -43,8 +44,10 @@ void initialize(compute::executor& device, const description& d, const model_lay
         spread /= std::sqrt(2.0 * static_cast<double>(d.layers));
       }
       const float factor = static_cast<float>(spread);
-      const compute::random_key key{.seed = seed, .purpose = compute::random_purpose::initialization,
-                                    .sequence = t, .layer = static_cast<std::uint32_t>(l)};
+      const compute::random_key key{.seed = seed,
+                                    .purpose = compute::random_purpose::initialization,
+                                    .sequence = t,
+                                    .layer = static_cast<std::uint32_t>(l)};
       for (std::size_t i = 0; i < tensor.size; ++i) {
         float& value = values[tensor.offset + i];
         if (is_gain(tensor.role)) {
@@ -55,7 +58,8 @@ void initialize(compute::executor& device, const description& d, const model_lay
       }
     }
     device.run([&](compute::ops& ops) {
-      ops.copy(compute::host_view(std::span<const float>(values)), state.layers[l].parameters.all());
+      ops.copy(compute::host_view(std::span<const float>(values)),
+               state.layers[l].parameters.all());
     });
   }
 }

@@ -1,4 +1,5 @@
-// The numbers a run consists of: each layer's parameters and AdamW moments, as flat vectors in layout order.
+// The numbers a run consists of: each layer's parameters and AdamW moments, as flat vectors in
+// layout order.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,12 @@ struct model_state {
 };
 
 // All zero.
-model_state allocate_state(compute::executor& device, const model_layout& layout, bool with_moments);
+model_state allocate_state(compute::executor& device, const model_layout& layout,
+                           bool with_moments);
 
-// Fills the parameters: normal with the family's spread for matrices, 1 for norm gains, 0 for biases. An
-// element follows from (seed, layer, tensor, element) alone. gpt2 scales the two matrices that end a residual
-// branch by 1 / sqrt(2 L).
+// Fills the parameters: normal with the family's spread for matrices, 1 for norm gains, 0 for
+// biases. An element follows from (seed, layer, tensor, element) alone. gpt2 scales the two
+// matrices that end a residual branch by 1 / sqrt(2 L).
 void initialize(compute::executor& device, const description& d, const model_layout& layout,
                 std::uint64_t seed, model_state& state);
 

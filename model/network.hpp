@@ -1,5 +1,5 @@
-// The whole model on one device: forward alone for evaluation and sampling. Training adds backward, in
-// training_pass.hpp. Everything is queued as jobs of one layer each.
+// The whole model on one device: forward alone for evaluation and sampling. Training adds backward,
+// in training_pass.hpp. Everything is queued as jobs of one layer each.
 #pragma once
 
 #include <cstdint>
@@ -38,11 +38,13 @@ class network {
   compute::const_view head_matrix(const model_state& state) const;
   compute::dropout_mask embedding_mask(const micro_batch& batch, bool wanted) const;
 
-  void embed(compute::ops& ops, const model_state& state, const micro_batch& batch, std::size_t seq_len,
-             bool dropout, compute::const_view tokens, compute::view out) const;
+  void embed(compute::ops& ops, const model_state& state, const micro_batch& batch,
+             std::size_t seq_len, bool dropout, compute::const_view tokens,
+             compute::view out) const;
   // Final norm; statistics are kept for backward. mean: none for rms.
-  void final_norm(compute::ops& ops, const model_state& state, std::size_t rows, compute::const_view x,
-                  compute::view out, compute::view mean, compute::view rstd) const;
+  void final_norm(compute::ops& ops, const model_state& state, std::size_t rows,
+                  compute::const_view x, compute::view out, compute::view mean,
+                  compute::view rstd) const;
 
   // Rows of logits computed at once: bounds the memory of [rows, V], never touches bits.
   std::size_t head_chunk(std::size_t rows) const;

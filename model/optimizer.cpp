@@ -39,7 +39,8 @@ void update_block(compute::ops& ops, const layer_layout& layer, std::size_t bloc
 void block_squares(compute::ops& ops, const layer_layout& layer, compute::const_view gradient,
                    compute::view sums) {
   for (std::size_t block = 0; block < layer.blocks(); ++block) {
-    ops.sum_squares(gradient.part(block * block_elements, layer.block_size(block)), sums.part(block, 1));
+    ops.sum_squares(gradient.part(block * block_elements, layer.block_size(block)),
+                    sums.part(block, 1));
   }
 }
 

@@ -1,5 +1,5 @@
-// The angles of rotary embedding: position x theta^(-2j/D), computed in double by our own functions and rounded
-// to float once, so that tables have the same bits everywhere.
+// The angles of rotary embedding: position x theta^(-2j/D), computed in double by our own functions
+// and rounded to float once, so that tables have the same bits everywhere.
 
 #include <vector>
 
@@ -24,12 +24,13 @@ double scaled_frequency(double frequency, const rope_scaling& s) {
 
 }  // namespace
 
-rotary_tables make_rotary_tables(compute::executor& device, const description& d, std::size_t seq_len) {
+rotary_tables make_rotary_tables(compute::executor& device, const description& d,
+                                 std::size_t seq_len) {
   const std::size_t half = d.head_dim / 2;
   std::vector<float> cosines(seq_len * half), sines(seq_len * half);
   for (std::size_t j = 0; j < half; ++j) {
-    double frequency =
-        compute::math::pow(d.rope_theta, -2.0 * static_cast<double>(j) / static_cast<double>(d.head_dim));
+    double frequency = compute::math::pow(
+        d.rope_theta, -2.0 * static_cast<double>(j) / static_cast<double>(d.head_dim));
     if (d.rope_scaling) frequency = scaled_frequency(frequency, *d.rope_scaling);
     for (std::size_t t = 0; t < seq_len; ++t) {
       const double angle = static_cast<double>(t) * frequency;

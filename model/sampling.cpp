@@ -10,8 +10,8 @@
 
 namespace troupe::model {
 
-std::int32_t draw_token(std::span<const float> logits, const sampling_settings& settings, std::uint64_t sample,
-                        std::uint64_t position) {
+std::int32_t draw_token(std::span<const float> logits, const sampling_settings& settings,
+                        std::uint64_t sample, std::uint64_t position) {
   ensure(!logits.empty(), "a token cannot be drawn from no logits");
   std::vector<std::int32_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
@@ -23,15 +23,19 @@ std::int32_t draw_token(std::span<const float> logits, const sampling_settings& 
   if (settings.temperature <= 0) return order.front();
   if (settings.top_k > 0 && settings.top_k < order.size()) order.resize(settings.top_k);
 
-  const auto at = [&](std::int32_t id) { return static_cast<double>(logits[static_cast<std::size_t>(id)]); };
+  const auto at = [&](std::int32_t id) {
+    return static_cast<double>(logits[static_cast<std::size_t>(id)]);
+  };
   std::vector<double> weights;
   double total = 0;
   for (std::int32_t id : order) {
     weights.push_back(compute::math::exp((at(id) - at(order.front())) / settings.temperature));
     total += weights.back();
   }
-  const compute::random_key key{.seed = settings.seed, .purpose = compute::random_purpose::sampling,
-                                .step = sample, .sequence = position};
+  const compute::random_key key{.seed = settings.seed,
+                                .purpose = compute::random_purpose::sampling,
+                                .step = sample,
+                                .sequence = position};
   const double wanted = static_cast<double>(compute::uniform(compute::random_word(key, 0))) * total;
   double sum = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {

@@ -1,5 +1,5 @@
-// Draws the next token from logits. The draw follows from a key alone, so the same prompt and seed give the same
-// text everywhere.
+// Draws the next token from logits. The draw follows from a key alone, so the same prompt and seed
+// give the same text everywhere.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct sampling_settings {
 };
 
 // `sample`, `position`: which draw this is. Ties go to the lower token id.
-std::int32_t draw_token(std::span<const float> logits, const sampling_settings& settings, std::uint64_t sample,
-                        std::uint64_t position);
+std::int32_t draw_token(std::span<const float> logits, const sampling_settings& settings,
+                        std::uint64_t sample, std::uint64_t position);
 
 }  // namespace troupe::model

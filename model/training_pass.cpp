@@ -14,7 +14,8 @@ using compute::view;
 
 training_pass::training_pass(const network& net, const batch_shape& shape)
     : net_(net),
-      shape_{shape.global_batch, shape.virtual_ranks, std::min(shape.micro_batch, shape.global_batch)},
+      shape_{shape.global_batch, shape.virtual_ranks,
+             std::min(shape.micro_batch, shape.global_batch)},
       at_(net.device(), net.described(), shape_.micro_batch * net.seq_len()) {
   ensure(shape.virtual_ranks > 0 && shape.global_batch % shape.virtual_ranks == 0,
          "the virtual ranks must divide the global batch");
@@ -48,7 +49,8 @@ leaf_losses training_pass::run(const model_state& state, std::uint64_t step,
                                std::span<const std::int32_t> tokens,
                                std::span<const std::int32_t> targets) {
   const std::size_t all_rows = shape_.global_batch * net_.seq_len();
-  ensure(tokens.size() == all_rows && targets.size() == all_rows, "a step needs its whole global batch");
+  ensure(tokens.size() == all_rows && targets.size() == all_rows,
+         "a step needs its whole global batch");
   for (gradient_tree& tree : trees_) tree.reset();
   for (gradient_tree& tree : tied_head_) tree.reset();
 
@@ -56,7 +58,8 @@ leaf_losses training_pass::run(const model_state& state, std::uint64_t step,
   losses.loss_sums.assign(shape_.virtual_ranks, 0.0);
   losses.tokens.assign(shape_.virtual_ranks, 0.0);
   const std::size_t rank_rows = shape_.sequences_per_rank() * net_.seq_len();
-  for (std::size_t i = 0; i < all_rows; ++i) losses.tokens[i / rank_rows] += targets[i] >= 0 ? 1.0 : 0.0;
+  for (std::size_t i = 0; i < all_rows; ++i)
+    losses.tokens[i / rank_rows] += targets[i] >= 0 ? 1.0 : 0.0;
 
   job_chain jobs(net_.device());
   jobs.add([&](ops& ops) {
@@ -65,7 +68,8 @@ leaf_losses training_pass::run(const model_state& state, std::uint64_t step,
     ops.copy(compute::host_view(std::span<const double>(losses.loss_sums)), loss_sums_.all());
   });
   for (std::size_t first = 0; first < shape_.global_batch; first += shape_.micro_batch) {
-    const micro_batch batch{.step = step, .first_sequence = first,
+    const micro_batch batch{.step = step,
+                            .first_sequence = first,
                             .sequences = std::min(shape_.micro_batch, shape_.global_batch - first)};
     forward(jobs, state, batch);
     jobs.add([this, &state, batch](ops& ops) { head(ops, state, batch); });
@@ -74,7 +78,8 @@ leaf_losses training_pass::run(const model_state& state, std::uint64_t step,
   jobs.add([&](ops& ops) {
     ops.copy(loss_sums_.all(), compute::host_view(std::span(losses.loss_sums)));
     if (!tied_head_.empty()) {
-      const tensor_info* table = net_.layout()[net_.embedding_layer()].find(tensor_role::token_table);
+      const tensor_info* table =
+          net_.layout()[net_.embedding_layer()].find(tensor_role::token_table);
       const view sum = trees_[net_.embedding_layer()].sum().part(table->offset, table->size);
       ops.add(tied_head_.front().sum(), sum, sum);
     }
@@ -94,7 +99,8 @@ void training_pass::forward(job_chain& jobs, const model_state& state, const mic
     jobs.add([this, &state, batch, i](ops& ops) {
       const view out = i + 1 < kept_.size() ? kept_[i + 1].input.all() : head_input_.all();
       net_.layers()[i].forward(ops, state.layers[net_.transformer_index(i)].parameters.all(),
-                               net_.rotary(), batch, net_.seq_len(), true, kept_[i], branch_.all(), out);
+                               net_.rotary(), batch, net_.seq_len(), true, kept_[i], branch_.all(),
+                               out);
     });
   }
 }
@@ -111,13 +117,18 @@ void training_pass::head(ops& ops, const model_state& state, const micro_batch& 
   const tensor_info* gain = net_.layout()[net_.head_layer()].find(tensor_role::final_norm);
   ops.norm_backward_input(
       {.kind = d.family == family::gpt2 ? compute::norm_kind::layer : compute::norm_kind::rms,
-       .rows = rows, .width = d.width, .dy = normed_gradient_.all(), .x = head_input_.all(),
+       .rows = rows,
+       .width = d.width,
+       .dy = normed_gradient_.all(),
+       .x = head_input_.all(),
        .gain = state.layers[net_.head_layer()].parameters.part(gain->offset, gain->size),
-       .mean = mean_.all(), .rstd = rstd_.all(), .dx = gradient_a_.all()});
+       .mean = mean_.all(),
+       .rstd = rstd_.all(),
+       .dx = gradient_a_.all()});
 }
 
-// Logits, loss and the head's gradients for the rows of one virtual rank, some rows at a time so that the
-// [rows, V] matrix stays small.
+// Logits, loss and the head's gradients for the rows of one virtual rank, some rows at a time so
+// that the [rows, V] matrix stays small.
 void training_pass::head_range(ops& ops, const model_state& state, const leaf_range& range,
                                const_view targets, std::size_t rank) {
   const description& d = net_.described();
@@ -135,15 +146,30 @@ void training_pass::head_range(ops& ops, const model_state& state, const leaf_ra
   for (std::size_t at = range.first_row; at < end; at += chunk) {
     const std::size_t rows = std::min(chunk, end - at);
     const const_view x = normed_.part(at * d.width, rows * d.width);
-    ops.linear({.rows = rows, .in = d.width, .out = d.vocabulary, .x = x, .w = net_.head_matrix(state),
+    ops.linear({.rows = rows,
+                .in = d.width,
+                .out = d.vocabulary,
+                .x = x,
+                .w = net_.head_matrix(state),
                 .y = logits_.all()});
-    ops.cross_entropy({.rows = rows, .vocabulary = d.vocabulary, .targets = targets.part(at, rows),
-                       .logits = logits_.all(), .losses = losses_.part(at, rows)});
-    ops.linear_backward_input({.rows = rows, .in = d.width, .out = d.vocabulary, .dy = logits_.all(),
+    ops.cross_entropy({.rows = rows,
+                       .vocabulary = d.vocabulary,
+                       .targets = targets.part(at, rows),
+                       .logits = logits_.all(),
+                       .losses = losses_.part(at, rows)});
+    ops.linear_backward_input({.rows = rows,
+                               .in = d.width,
+                               .out = d.vocabulary,
+                               .dy = logits_.all(),
                                .w = net_.head_matrix(state),
                                .dx = normed_gradient_.part(at * d.width, rows * d.width)});
-    ops.linear_backward_weight({.rows = rows, .in = d.width, .out = d.vocabulary, .dy = logits_.all(),
-                                .x = x, .dw = head_gradient, .fresh = fresh});
+    ops.linear_backward_weight({.rows = rows,
+                                .in = d.width,
+                                .out = d.vocabulary,
+                                .dy = logits_.all(),
+                                .x = x,
+                                .dw = head_gradient,
+                                .fresh = fresh});
     fresh = false;
   }
   ops.add_in_order(losses_.part(range.first_row, range.rows), loss_sums_.part(rank, 1));
@@ -152,11 +178,15 @@ void training_pass::head_range(ops& ops, const model_state& state, const leaf_ra
   };
   ops.norm_backward_weight(
       {.kind = d.family == family::gpt2 ? compute::norm_kind::layer : compute::norm_kind::rms,
-       .rows = range.rows, .width = d.width,
+       .rows = range.rows,
+       .width = d.width,
        .dy = normed_gradient_.part(range.first_row * d.width, range.rows * d.width),
-       .x = head_input_.part(range.first_row * d.width, range.rows * d.width), .mean = rows_part(mean_),
-       .rstd = rows_part(rstd_), .dgain = tensor(tensor_role::final_norm),
-       .dbias = tensor(tensor_role::final_norm_bias), .fresh = range.opens});
+       .x = head_input_.part(range.first_row * d.width, range.rows * d.width),
+       .mean = rows_part(mean_),
+       .rstd = rows_part(rstd_),
+       .dgain = tensor(tensor_role::final_norm),
+       .dbias = tensor(tensor_role::final_norm_bias),
+       .fresh = range.opens});
   if (!range.closes) return;
   tree.close_leaf(ops);
   if (d.tied) tied_head_.front().close_leaf(ops);
@@ -170,8 +200,8 @@ void training_pass::backward(job_chain& jobs, const model_state& state, const mi
       const view below = swapped ? gradient_a_.all() : gradient_b_.all();
       const transformer_layer& layer = net_.layers()[i];
       gradient_tree& tree = trees_[net_.transformer_index(i)];
-      layer.backward_input(ops, state.layers[net_.transformer_index(i)].parameters.all(), net_.rotary(),
-                           batch, net_.seq_len(), kept_[i], at_, above, below);
+      layer.backward_input(ops, state.layers[net_.transformer_index(i)].parameters.all(),
+                           net_.rotary(), batch, net_.seq_len(), kept_[i], at_, above, below);
       for (const leaf_range& range : ranges_of(batch)) {
         layer.backward_weight(ops, range, kept_[i], at_, above, tree.leaf());
         if (range.closes) tree.close_leaf(ops);
@@ -189,8 +219,12 @@ void training_pass::embedding_backward(ops& ops, const micro_batch& batch) {
   const description& d = net_.described();
   const std::size_t rows = rows_of(batch);
   if (d.dropout > 0) {
-    ops.dropout({.rows = rows, .seq_len = net_.seq_len(), .width = d.width, .x = gradient_a_.all(),
-                 .dropout = net_.embedding_mask(batch, true), .out = gradient_a_.all()});
+    ops.dropout({.rows = rows,
+                 .seq_len = net_.seq_len(),
+                 .width = d.width,
+                 .x = gradient_a_.all(),
+                 .dropout = net_.embedding_mask(batch, true),
+                 .out = gradient_a_.all()});
   }
   const layer_layout& layer = net_.layout()[net_.embedding_layer()];
   gradient_tree& tree = trees_[net_.embedding_layer()];
@@ -201,11 +235,15 @@ void training_pass::embedding_backward(ops& ops, const micro_batch& batch) {
     const tensor_info* positions = layer.find(tensor_role::position_table);
     if (range.opens) ops.fill(leaf, 0.0f);
     ops.embedding_backward(
-        {.rows = range.rows, .seq_len = net_.seq_len(), .width = d.width, .vocabulary = d.vocabulary,
+        {.rows = range.rows,
+         .seq_len = net_.seq_len(),
+         .width = d.width,
+         .vocabulary = d.vocabulary,
          .tokens = tokens.part(range.first_row, range.rows),
          .dout = gradient_a_.part(range.first_row * d.width, range.rows * d.width),
          .dtable = leaf.part(table->offset, table->size),
-         .dpositions = positions == nullptr ? view{} : leaf.part(positions->offset, positions->size)});
+         .dpositions =
+             positions == nullptr ? view{} : leaf.part(positions->offset, positions->size)});
     if (range.closes) tree.close_leaf(ops);
   }
 }
@@ -213,8 +251,9 @@ void training_pass::embedding_backward(ops& ops, const micro_batch& batch) {
 std::size_t training_pass::activation_bytes() const {
   std::size_t bytes = at_.bytes();
   for (const layer_activations& kept : kept_) bytes += kept.bytes();
-  for (const compute::buffer* b : {&tokens_, &targets_, &head_input_, &normed_, &normed_gradient_, &mean_,
-                                   &rstd_, &logits_, &losses_, &branch_, &gradient_a_, &gradient_b_}) {
+  for (const compute::buffer* b :
+       {&tokens_, &targets_, &head_input_, &normed_, &normed_gradient_, &mean_, &rstd_, &logits_,
+        &losses_, &branch_, &gradient_a_, &gradient_b_}) {
     bytes += b->bytes();
   }
   return bytes;

@@ -1,9 +1,10 @@
-// Forward and backward over the sequences of a step: from parameters and tokens to one gradient sum a layer,
-// added over the virtual ranks in the fixed tree.
+// Forward and backward over the sequences of a step: from parameters and tokens to one gradient sum
+// a layer, added over the virtual ranks in the fixed tree.
 //
-// One set of activations is kept for every layer of one micro-batch; gradients of activations need only one
-// set, because a layer's weights get theirs before the next layer's inputs do. A tied token table has two
-// gradients, one from the embedding and one from the head, each with a tree of its own.
+// One set of activations is kept for every layer of one micro-batch; gradients of activations need
+// only one set, because a layer's weights get theirs before the next layer's inputs do. A tied
+// token table has two gradients, one from the embedding and one from the head, each with a tree of
+// its own.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ namespace troupe::model {
 struct batch_shape {
   std::size_t global_batch = 0;   // sequences a step
   std::size_t virtual_ranks = 0;  // divides global_batch
-  std::size_t micro_batch = 0;    // sequences computed at once, at most; never of consequence for bits
+  std::size_t micro_batch =
+      0;  // sequences computed at once, at most; never of consequence for bits
   std::size_t sequences_per_rank() const { return global_batch / virtual_ranks; }
 };
 
@@ -34,12 +36,13 @@ class training_pass {
  public:
   training_pass(const network& net, const batch_shape& shape);
 
-  // tokens, targets: [global_batch, T]; target -1 counts for nothing. Blocks until the sums are ready.
-  leaf_losses run(const model_state& state, std::uint64_t step, std::span<const std::int32_t> tokens,
-                  std::span<const std::int32_t> targets);
+  // tokens, targets: [global_batch, T]; target -1 counts for nothing. Blocks until the sums are
+  // ready.
+  leaf_losses run(const model_state& state, std::uint64_t step,
+                  std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets);
 
-  // The gradient sum of a layer's flat vector (not yet divided by the token count). A tied table's sum is
-  // embedding + head. Valid until the next run.
+  // The gradient sum of a layer's flat vector (not yet divided by the token count). A tied table's
+  // sum is embedding + head. Valid until the next run.
   compute::view gradient(std::size_t layer);
 
   std::size_t activation_bytes() const;  // everything that grows with the micro-batch

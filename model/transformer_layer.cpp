@@ -30,9 +30,12 @@ View tensor(const layer_layout& layout, View flat, tensor_role role) {
 
 }  // namespace
 
-layer_activations::layer_activations(compute::executor& device, const description& d, std::size_t rows) {
+layer_activations::layer_activations(compute::executor& device, const description& d,
+                                     std::size_t rows) {
   const bool gpt2 = d.family == family::gpt2;
-  const auto floats = [&](std::size_t columns) { return device.allocate(rows * columns, dtype::float32); };
+  const auto floats = [&](std::size_t columns) {
+    return device.allocate(rows * columns, dtype::float32);
+  };
   input = floats(d.width);
   attention_normed = floats(d.width);
   qkv = floats((d.heads + 2 * d.kv_heads) * d.head_dim);
@@ -55,9 +58,12 @@ std::size_t layer_activations::bytes() const {
                       &activated, &mean1, &rstd1, &mean2, &rstd2});
 }
 
-layer_gradients::layer_gradients(compute::executor& device, const description& d, std::size_t rows) {
+layer_gradients::layer_gradients(compute::executor& device, const description& d,
+                                 std::size_t rows) {
   const bool gpt2 = d.family == family::gpt2;
-  const auto floats = [&](std::size_t columns) { return device.allocate(rows * columns, dtype::float32); };
+  const auto floats = [&](std::size_t columns) {
+    return device.allocate(rows * columns, dtype::float32);
+  };
   up = floats(gpt2 ? d.inner : 2 * d.inner);
   if (!gpt2) activated = floats(d.inner);
   mlp_normed = floats(d.width);
@@ -72,19 +78,21 @@ layer_gradients::layer_gradients(compute::executor& device, const description& d
 }
 
 std::size_t layer_gradients::bytes() const {
-  return total_bytes({&mlp_out, &activated, &up, &mlp_normed, &middle, &attention_out, &attended, &qkv,
-                      &attention_normed});
+  return total_bytes({&mlp_out, &activated, &up, &mlp_normed, &middle, &attention_out, &attended,
+                      &qkv, &attention_normed});
 }
 
-transformer_layer::transformer_layer(const description& d, const layer_layout& layout, std::size_t index,
-                                     std::uint64_t seed)
+transformer_layer::transformer_layer(const description& d, const layer_layout& layout,
+                                     std::size_t index, std::uint64_t seed)
     : d_(d), layout_(layout), index_(index), seed_(seed) {}
 
 const_view transformer_layer::take(const_view flat, tensor_role role) const {
   return tensor(layout_, flat, role);
 }
 
-view transformer_layer::take(view flat, tensor_role role) const { return tensor(layout_, flat, role); }
+view transformer_layer::take(view flat, tensor_role role) const {
+  return tensor(layout_, flat, role);
+}
 
 // Query, key and value follow each other in llama's layout and are one tensor in gpt2's.
 template <class View>
@@ -117,14 +125,30 @@ compute::dropout_mask transformer_layer::mask(random_purpose purpose, const micr
 void transformer_layer::branch_out(ops& ops, const branch_shape& shape, const branch_tensors& t,
                                    const compute::dropout_mask& mask) const {
   if (mask.probability == 0) {
-    ops.linear({.rows = shape.rows, .in = shape.in, .out = d_.width, .x = t.x, .w = t.matrix,
-                .bias = t.bias, .residual = t.residual, .y = t.out});
+    ops.linear({.rows = shape.rows,
+                .in = shape.in,
+                .out = d_.width,
+                .x = t.x,
+                .w = t.matrix,
+                .bias = t.bias,
+                .residual = t.residual,
+                .y = t.out});
     return;
   }
-  ops.linear({.rows = shape.rows, .in = shape.in, .out = d_.width, .x = t.x, .w = t.matrix,
-              .bias = t.bias, .y = t.scratch});
-  ops.dropout({.rows = shape.rows, .seq_len = shape.seq_len, .width = d_.width, .x = t.scratch,
-               .residual = t.residual, .dropout = mask, .out = t.out});
+  ops.linear({.rows = shape.rows,
+              .in = shape.in,
+              .out = d_.width,
+              .x = t.x,
+              .w = t.matrix,
+              .bias = t.bias,
+              .y = t.scratch});
+  ops.dropout({.rows = shape.rows,
+               .seq_len = shape.seq_len,
+               .width = d_.width,
+               .x = t.scratch,
+               .residual = t.residual,
+               .dropout = mask,
+               .out = t.out});
 }
 
 void transformer_layer::forward(ops& ops, const_view parameters, const rotary_tables& rotary,
@@ -132,48 +156,86 @@ void transformer_layer::forward(ops& ops, const_view parameters, const rotary_ta
                                 layer_activations& kept, view branch, view out) const {
   const std::size_t rows = batch.sequences * seq_len;
   using enum tensor_role;
-  ops.norm({.kind = norm_kind(), .rows = rows, .width = d_.width,
-            .epsilon = static_cast<float>(d_.norm_epsilon), .x = kept.input.all(),
-            .gain = take(parameters, attention_norm), .bias = take(parameters, attention_norm_bias),
-            .y = kept.attention_normed.all(), .mean = kept.mean1.all(), .rstd = kept.rstd1.all()});
-  ops.linear({.rows = rows, .in = d_.width, .out = qkv_width(), .x = kept.attention_normed.all(),
-              .w = qkv_matrix(parameters), .bias = take(parameters, qkv_bias), .y = kept.qkv.all()});
+  ops.norm({.kind = norm_kind(),
+            .rows = rows,
+            .width = d_.width,
+            .epsilon = static_cast<float>(d_.norm_epsilon),
+            .x = kept.input.all(),
+            .gain = take(parameters, attention_norm),
+            .bias = take(parameters, attention_norm_bias),
+            .y = kept.attention_normed.all(),
+            .mean = kept.mean1.all(),
+            .rstd = kept.rstd1.all()});
+  ops.linear({.rows = rows,
+              .in = d_.width,
+              .out = qkv_width(),
+              .x = kept.attention_normed.all(),
+              .w = qkv_matrix(parameters),
+              .bias = take(parameters, qkv_bias),
+              .y = kept.qkv.all()});
   if (!gpt2()) rotate_heads(ops, rotary, rows, seq_len, false, kept.qkv.all());
-  ops.attention({.sequences = batch.sequences, .seq_len = seq_len, .heads = d_.heads,
-                 .kv_heads = d_.kv_heads, .head_dim = d_.head_dim,
+  ops.attention({.sequences = batch.sequences,
+                 .seq_len = seq_len,
+                 .heads = d_.heads,
+                 .kv_heads = d_.kv_heads,
+                 .head_dim = d_.head_dim,
                  .qkv = kept.qkv.part(0, rows * qkv_width()),
                  .dropout = mask(random_purpose::dropout_attention, batch, dropout),
                  .out = kept.attended.part(0, rows * heads_width()),
                  .lse = kept.lse.part(0, rows * d_.heads)});
   branch_out(ops, {rows, seq_len, heads_width()},
-             {.x = kept.attended.all(), .matrix = take(parameters, attention_out),
-              .bias = take(parameters, attention_out_bias), .residual = kept.input.all(),
-              .scratch = branch, .out = kept.middle.all()},
+             {.x = kept.attended.all(),
+              .matrix = take(parameters, attention_out),
+              .bias = take(parameters, attention_out_bias),
+              .residual = kept.input.all(),
+              .scratch = branch,
+              .out = kept.middle.all()},
              mask(random_purpose::dropout_attention_branch, batch, dropout));
-  ops.norm({.kind = norm_kind(), .rows = rows, .width = d_.width,
-            .epsilon = static_cast<float>(d_.norm_epsilon), .x = kept.middle.all(),
-            .gain = take(parameters, mlp_norm), .bias = take(parameters, mlp_norm_bias),
-            .y = kept.mlp_normed.all(), .mean = kept.mean2.all(), .rstd = kept.rstd2.all()});
-  ops.linear({.rows = rows, .in = d_.width, .out = up_width(), .x = kept.mlp_normed.all(),
-              .w = up_matrix(parameters), .bias = take(parameters, mlp_up_bias), .y = kept.up.all(),
+  ops.norm({.kind = norm_kind(),
+            .rows = rows,
+            .width = d_.width,
+            .epsilon = static_cast<float>(d_.norm_epsilon),
+            .x = kept.middle.all(),
+            .gain = take(parameters, mlp_norm),
+            .bias = take(parameters, mlp_norm_bias),
+            .y = kept.mlp_normed.all(),
+            .mean = kept.mean2.all(),
+            .rstd = kept.rstd2.all()});
+  ops.linear({.rows = rows,
+              .in = d_.width,
+              .out = up_width(),
+              .x = kept.mlp_normed.all(),
+              .w = up_matrix(parameters),
+              .bias = take(parameters, mlp_up_bias),
+              .y = kept.up.all(),
               .gelu = gpt2() ? kept.activated.all() : view{}});
   if (!gpt2()) {
-    ops.swiglu({.rows = rows, .inner = d_.inner, .gate_up = kept.up.all(), .out = kept.activated.all()});
+    ops.swiglu(
+        {.rows = rows, .inner = d_.inner, .gate_up = kept.up.all(), .out = kept.activated.all()});
   }
   branch_out(ops, {rows, seq_len, d_.inner},
-             {.x = kept.activated.all(), .matrix = take(parameters, mlp_down),
-              .bias = take(parameters, mlp_down_bias), .residual = kept.middle.all(),
-              .scratch = branch, .out = out},
+             {.x = kept.activated.all(),
+              .matrix = take(parameters, mlp_down),
+              .bias = take(parameters, mlp_down_bias),
+              .residual = kept.middle.all(),
+              .scratch = branch,
+              .out = out},
              mask(random_purpose::dropout_mlp_branch, batch, dropout));
 }
 
 void transformer_layer::rotate_heads(ops& ops, const rotary_tables& rotary, std::size_t rows,
                                      std::size_t seq_len, bool inverse, view qkv) const {
-  const std::size_t angles = seq_len * d_.head_dim / 2;  // the window may be shorter than the tables
-  ops.rotate({.rows = rows, .seq_len = seq_len, .heads = d_.heads + d_.kv_heads,
-              .head_dim = d_.head_dim, .row_stride = qkv_width(),
-              .cosines = rotary.cosines.part(0, angles), .sines = rotary.sines.part(0, angles),
-              .inverse = inverse, .x = qkv});
+  const std::size_t angles =
+      seq_len * d_.head_dim / 2;  // the window may be shorter than the tables
+  ops.rotate({.rows = rows,
+              .seq_len = seq_len,
+              .heads = d_.heads + d_.kv_heads,
+              .head_dim = d_.head_dim,
+              .row_stride = qkv_width(),
+              .cosines = rotary.cosines.part(0, angles),
+              .sines = rotary.sines.part(0, angles),
+              .inverse = inverse,
+              .x = qkv});
 }
 
 void transformer_layer::backward_input(ops& ops, const_view parameters, const rotary_tables& rotary,
@@ -185,37 +247,63 @@ void transformer_layer::backward_input(ops& ops, const_view parameters, const ro
   using enum tensor_role;
 
   if (dropout) {
-    ops.dropout({.rows = rows, .seq_len = seq_len, .width = d_.width, .x = output_gradient,
+    ops.dropout({.rows = rows,
+                 .seq_len = seq_len,
+                 .width = d_.width,
+                 .x = output_gradient,
                  .dropout = mask(random_purpose::dropout_mlp_branch, batch, true),
                  .out = at.mlp_out.all()});
   }
-  ops.linear_backward_input({.rows = rows, .in = d_.inner, .out = d_.width,
+  ops.linear_backward_input({.rows = rows,
+                             .in = d_.inner,
+                             .out = d_.width,
                              .dy = dropout ? at.mlp_out.all() : output_gradient,
                              .w = take(parameters, mlp_down),
                              .gelu_input = gpt2() ? const_view(kept.up.all()) : const_view{},
                              .dx = gpt2() ? at.up.all() : at.activated.all()});
   if (!gpt2()) {
-    ops.swiglu_backward({.rows = rows, .inner = d_.inner, .dout = at.activated.all(),
-                         .gate_up = kept.up.all(), .dgate_up = at.up.all()});
+    ops.swiglu_backward({.rows = rows,
+                         .inner = d_.inner,
+                         .dout = at.activated.all(),
+                         .gate_up = kept.up.all(),
+                         .dgate_up = at.up.all()});
   }
-  ops.linear_backward_input({.rows = rows, .in = d_.width, .out = up_width(), .dy = at.up.all(),
-                             .w = up_matrix(parameters), .dx = at.mlp_normed.all()});
-  ops.norm_backward_input({.kind = norm_kind(), .rows = rows, .width = d_.width,
-                           .dy = at.mlp_normed.all(), .x = kept.middle.all(),
-                           .gain = take(parameters, mlp_norm), .mean = kept.mean2.all(),
-                           .rstd = kept.rstd2.all(), .residual = output_gradient,
+  ops.linear_backward_input({.rows = rows,
+                             .in = d_.width,
+                             .out = up_width(),
+                             .dy = at.up.all(),
+                             .w = up_matrix(parameters),
+                             .dx = at.mlp_normed.all()});
+  ops.norm_backward_input({.kind = norm_kind(),
+                           .rows = rows,
+                           .width = d_.width,
+                           .dy = at.mlp_normed.all(),
+                           .x = kept.middle.all(),
+                           .gain = take(parameters, mlp_norm),
+                           .mean = kept.mean2.all(),
+                           .rstd = kept.rstd2.all(),
+                           .residual = output_gradient,
                            .dx = at.middle.all()});
 
   if (dropout) {
-    ops.dropout({.rows = rows, .seq_len = seq_len, .width = d_.width, .x = at.middle.all(),
+    ops.dropout({.rows = rows,
+                 .seq_len = seq_len,
+                 .width = d_.width,
+                 .x = at.middle.all(),
                  .dropout = mask(random_purpose::dropout_attention_branch, batch, true),
                  .out = at.attention_out.all()});
   }
-  ops.linear_backward_input({.rows = rows, .in = heads_width(), .out = d_.width,
+  ops.linear_backward_input({.rows = rows,
+                             .in = heads_width(),
+                             .out = d_.width,
                              .dy = dropout ? at.attention_out.all() : at.middle.all(),
-                             .w = take(parameters, attention_out), .dx = at.attended.all()});
-  ops.attention_backward({.sequences = batch.sequences, .seq_len = seq_len, .heads = d_.heads,
-                          .kv_heads = d_.kv_heads, .head_dim = d_.head_dim,
+                             .w = take(parameters, attention_out),
+                             .dx = at.attended.all()});
+  ops.attention_backward({.sequences = batch.sequences,
+                          .seq_len = seq_len,
+                          .heads = d_.heads,
+                          .kv_heads = d_.kv_heads,
+                          .head_dim = d_.head_dim,
                           .qkv = kept.qkv.part(0, rows * qkv_width()),
                           .out = kept.attended.part(0, rows * heads_width()),
                           .lse = kept.lse.part(0, rows * d_.heads),
@@ -223,35 +311,52 @@ void transformer_layer::backward_input(ops& ops, const_view parameters, const ro
                           .dropout = mask(random_purpose::dropout_attention, batch, dropout),
                           .dqkv = at.qkv.part(0, rows * qkv_width())});
   if (!gpt2()) rotate_heads(ops, rotary, rows, seq_len, true, at.qkv.all());
-  ops.linear_backward_input({.rows = rows, .in = d_.width, .out = qkv_width(), .dy = at.qkv.all(),
-                             .w = qkv_matrix(parameters), .dx = at.attention_normed.all()});
-  ops.norm_backward_input({.kind = norm_kind(), .rows = rows, .width = d_.width,
-                           .dy = at.attention_normed.all(), .x = kept.input.all(),
-                           .gain = take(parameters, attention_norm), .mean = kept.mean1.all(),
-                           .rstd = kept.rstd1.all(), .residual = at.middle.all(),
+  ops.linear_backward_input({.rows = rows,
+                             .in = d_.width,
+                             .out = qkv_width(),
+                             .dy = at.qkv.all(),
+                             .w = qkv_matrix(parameters),
+                             .dx = at.attention_normed.all()});
+  ops.norm_backward_input({.kind = norm_kind(),
+                           .rows = rows,
+                           .width = d_.width,
+                           .dy = at.attention_normed.all(),
+                           .x = kept.input.all(),
+                           .gain = take(parameters, attention_norm),
+                           .mean = kept.mean1.all(),
+                           .rstd = kept.rstd1.all(),
+                           .residual = at.middle.all(),
                            .dx = input_gradient});
 }
 
-void transformer_layer::backward_weight(ops& ops, const leaf_range& range, const layer_activations& kept,
-                                        const layer_gradients& at, const_view output_gradient,
-                                        view gradient) const {
+void transformer_layer::backward_weight(ops& ops, const leaf_range& range,
+                                        const layer_activations& kept, const layer_gradients& at,
+                                        const_view output_gradient, view gradient) const {
   using enum tensor_role;
   const bool dropout = d_.dropout > 0;
-  const auto matrix = [&](std::size_t in, std::size_t out, const_view dy, const_view x, view dw, view db) {
-    ops.linear_backward_weight({.rows = range.rows, .in = in, .out = out,
+  const auto matrix = [&](std::size_t in, std::size_t out, const_view dy, const_view x, view dw,
+                          view db) {
+    ops.linear_backward_weight({.rows = range.rows,
+                                .in = in,
+                                .out = out,
                                 .dy = dy.part(range.first_row * out, range.rows * out),
-                                .x = x.part(range.first_row * in, range.rows * in), .dw = dw, .db = db,
+                                .x = x.part(range.first_row * in, range.rows * in),
+                                .dw = dw,
+                                .db = db,
                                 .fresh = range.opens});
   };
-  const auto norm = [&](const_view dy, const_view x, const buffer& mean, const buffer& rstd, view dgain,
-                        view dbias) {
-    ops.norm_backward_weight(
-        {.kind = norm_kind(), .rows = range.rows, .width = d_.width,
-         .dy = dy.part(range.first_row * d_.width, range.rows * d_.width),
-         .x = x.part(range.first_row * d_.width, range.rows * d_.width),
-         .mean = mean ? mean.part(range.first_row, range.rows) : const_view{},
-         .rstd = rstd.part(range.first_row, range.rows), .dgain = dgain, .dbias = dbias,
-         .fresh = range.opens});
+  const auto norm = [&](const_view dy, const_view x, const buffer& mean, const buffer& rstd,
+                        view dgain, view dbias) {
+    ops.norm_backward_weight({.kind = norm_kind(),
+                              .rows = range.rows,
+                              .width = d_.width,
+                              .dy = dy.part(range.first_row * d_.width, range.rows * d_.width),
+                              .x = x.part(range.first_row * d_.width, range.rows * d_.width),
+                              .mean = mean ? mean.part(range.first_row, range.rows) : const_view{},
+                              .rstd = rstd.part(range.first_row, range.rows),
+                              .dgain = dgain,
+                              .dbias = dbias,
+                              .fresh = range.opens});
   };
   matrix(d_.inner, d_.width, dropout ? at.mlp_out.all() : output_gradient, kept.activated.all(),
          take(gradient, mlp_down), take(gradient, mlp_down_bias));
@@ -259,12 +364,12 @@ void transformer_layer::backward_weight(ops& ops, const leaf_range& range, const
          take(gradient, mlp_up_bias));
   norm(at.mlp_normed.all(), kept.middle.all(), kept.mean2, kept.rstd2, take(gradient, mlp_norm),
        take(gradient, mlp_norm_bias));
-  matrix(heads_width(), d_.width, dropout ? at.attention_out.all() : at.middle.all(), kept.attended.all(),
-         take(gradient, attention_out), take(gradient, attention_out_bias));
+  matrix(heads_width(), d_.width, dropout ? at.attention_out.all() : at.middle.all(),
+         kept.attended.all(), take(gradient, attention_out), take(gradient, attention_out_bias));
   matrix(d_.width, qkv_width(), at.qkv.all(), kept.attention_normed.all(), qkv_matrix(gradient),
          take(gradient, qkv_bias));
-  norm(at.attention_normed.all(), kept.input.all(), kept.mean1, kept.rstd1, take(gradient, attention_norm),
-       take(gradient, attention_norm_bias));
+  norm(at.attention_normed.all(), kept.input.all(), kept.mean1, kept.rstd1,
+       take(gradient, attention_norm), take(gradient, attention_norm_bias));
 }
 
 }  // namespace troupe::model

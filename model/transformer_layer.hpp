@@ -1,8 +1,9 @@
 // One transformer layer of either family: x + attention(norm(x)), then + mlp(norm(.)).
 //
-// Forward keeps what backward needs in `layer_activations`. Backward for inputs writes the gradients at the
-// outputs of the layer's matrices into `layer_gradients`; backward for weights reads both and can run later,
-// row range by row range. Shapes: rows = B T tokens; letters as in compute/ops.hpp.
+// Forward keeps what backward needs in `layer_activations`. Backward for inputs writes the
+// gradients at the outputs of the layer's matrices into `layer_gradients`; backward for weights
+// reads both and can run later, row range by row range. Shapes: rows = B T tokens; letters as in
+// compute/ops.hpp.
 #pragma once
 
 #include "compute/executor.hpp"
@@ -16,20 +17,21 @@ namespace troupe::model {
 struct rotary_tables {
   compute::buffer cosines, sines;
 };
-rotary_tables make_rotary_tables(compute::executor& device, const description& d, std::size_t seq_len);
+rotary_tables make_rotary_tables(compute::executor& device, const description& d,
+                                 std::size_t seq_len);
 
 struct layer_activations {
   layer_activations(compute::executor& device, const description& d, std::size_t rows);
 
-  compute::buffer input;            // [rows, C] the residual stream that came in
-  compute::buffer attention_normed; // [rows, C]
-  compute::buffer qkv;              // [rows, (H + 2K) D], rotated
-  compute::buffer attended;         // [rows, H D]
-  compute::buffer lse;              // [B, H, T]
-  compute::buffer middle;           // [rows, C] after the attention branch
-  compute::buffer mlp_normed;       // [rows, C]
-  compute::buffer up;               // gpt2: [rows, F] before GELU; llama: [rows, 2F] gate, up
-  compute::buffer activated;        // [rows, F]
+  compute::buffer input;             // [rows, C] the residual stream that came in
+  compute::buffer attention_normed;  // [rows, C]
+  compute::buffer qkv;               // [rows, (H + 2K) D], rotated
+  compute::buffer attended;          // [rows, H D]
+  compute::buffer lse;               // [B, H, T]
+  compute::buffer middle;            // [rows, C] after the attention branch
+  compute::buffer mlp_normed;        // [rows, C]
+  compute::buffer up;                // gpt2: [rows, F] before GELU; llama: [rows, 2F] gate, up
+  compute::buffer activated;         // [rows, F]
   compute::buffer mean1, rstd1, mean2, rstd2;  // [rows]; means only for gpt2
   std::size_t bytes() const;
 };
@@ -37,11 +39,12 @@ struct layer_activations {
 struct layer_gradients {
   layer_gradients(compute::executor& device, const description& d, std::size_t rows);
 
-  compute::buffer mlp_out;    // [rows, C] at the output of mlp_down; only with dropout, else as above it
-  compute::buffer activated;  // [rows, F] llama only
-  compute::buffer up;         // like layer_activations::up
-  compute::buffer mlp_normed; // [rows, C]
-  compute::buffer middle;     // [rows, C]
+  compute::buffer
+      mlp_out;  // [rows, C] at the output of mlp_down; only with dropout, else as above it
+  compute::buffer activated;         // [rows, F] llama only
+  compute::buffer up;                // like layer_activations::up
+  compute::buffer mlp_normed;        // [rows, C]
+  compute::buffer middle;            // [rows, C]
   compute::buffer attention_out;     // [rows, C] at the output of attention_out; only with dropout
   compute::buffer attended;          // [rows, H D]
   compute::buffer qkv;               // [rows, (H + 2K) D]
@@ -55,19 +58,21 @@ class transformer_layer {
   transformer_layer(const description& d, const layer_layout& layout, std::size_t index,
                     std::uint64_t seed);
 
-  // Reads kept.input, writes the rest of kept and out[rows, C]. `branch` [rows, C] is scratch for dropout.
-  // dropout false: evaluation.
+  // Reads kept.input, writes the rest of kept and out[rows, C]. `branch` [rows, C] is scratch for
+  // dropout. dropout false: evaluation.
   void forward(compute::ops& ops, compute::const_view parameters, const rotary_tables& rotary,
                const micro_batch& batch, std::size_t seq_len, bool dropout, layer_activations& kept,
                compute::view branch, compute::view out) const;
 
-  // output_gradient [rows, C] came from above; input_gradient [rows, C] goes on below and is other memory.
-  void backward_input(compute::ops& ops, compute::const_view parameters, const rotary_tables& rotary,
-                      const micro_batch& batch, std::size_t seq_len, const layer_activations& kept,
-                      layer_gradients& at, compute::const_view output_gradient,
-                      compute::view input_gradient) const;
+  // output_gradient [rows, C] came from above; input_gradient [rows, C] goes on below and is other
+  // memory.
+  void backward_input(compute::ops& ops, compute::const_view parameters,
+                      const rotary_tables& rotary, const micro_batch& batch, std::size_t seq_len,
+                      const layer_activations& kept, layer_gradients& at,
+                      compute::const_view output_gradient, compute::view input_gradient) const;
 
-  // Continues the chains of one virtual rank in `gradient`, the layer's flat vector, with the rows of `range`.
+  // Continues the chains of one virtual rank in `gradient`, the layer's flat vector, with the rows
+  // of `range`.
   void backward_weight(compute::ops& ops, const leaf_range& range, const layer_activations& kept,
                        const layer_gradients& at, compute::const_view output_gradient,
                        compute::view gradient) const;
@@ -89,8 +94,8 @@ class transformer_layer {
   };
   void branch_out(compute::ops& ops, const branch_shape& shape, const branch_tensors& tensors,
                   const compute::dropout_mask& mask) const;
-  void rotate_heads(compute::ops& ops, const rotary_tables& rotary, std::size_t rows, std::size_t seq_len,
-                    bool inverse, compute::view qkv) const;
+  void rotate_heads(compute::ops& ops, const rotary_tables& rotary, std::size_t rows,
+                    std::size_t seq_len, bool inverse, compute::view qkv) const;
   compute::dropout_mask mask(compute::random_purpose purpose, const micro_batch& batch,
                              bool wanted) const;
   bool gpt2() const { return d_.family == family::gpt2; }

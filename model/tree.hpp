@@ -1,6 +1,6 @@
-// The one order in which partial sums are added: a binary tree over n leaves that splits at the largest power
-// of two below n. Whoever holds a run of leaves can add what is complete in it; the result has the same bits
-// for every way of spreading the leaves over members.
+// The one order in which partial sums are added: a binary tree over n leaves that splits at the
+// largest power of two below n. Whoever holds a run of leaves can add what is complete in it; the
+// result has the same bits for every way of spreading the leaves over members.
 #pragma once
 
 #include <bit>

@@ -1,6 +1,7 @@
-// `troupe bench step`: how fast this machine trains, through the same code as `train`. Every figure stands beside
-// the fused multiply-add rate that the same cores reached just before and after, since shared machines are noisy:
-// a run between two calibrations that differ by more than 5 % says so.
+// `troupe bench step`: how fast this machine trains, through the same code as `train`. Every figure
+// stands beside the fused multiply-add rate that the same cores reached just before and after,
+// since shared machines are noisy: a run between two calibrations that differ by more than 5 % says
+// so.
 
 #include <fmt/format.h>
 
@@ -51,7 +52,8 @@ bench_figures measure(const config::settings& s, int steps) {
   trainer train(timed, d, trainer_settings_from(s));
   train.initialize();
 
-  const std::size_t rows = static_cast<std::size_t>(s.training.global_batch_size * s.training.seq_len);
+  const std::size_t rows =
+      static_cast<std::size_t>(s.training.global_batch_size * s.training.seq_len);
   std::vector<std::int32_t> tokens(rows), targets(rows);
   bench_figures figures;
   figures.flops_per_token =
@@ -61,7 +63,8 @@ bench_figures measure(const config::settings& s, int steps) {
   std::uint64_t updates = 0;
   constexpr int warmup = 2;
   for (int n = 1; n <= warmup + steps; ++n) {
-    const compute::random_key key{.seed = s.training.seed, .purpose = compute::random_purpose::sampling,
+    const compute::random_key key{.seed = s.training.seed,
+                                  .purpose = compute::random_purpose::sampling,
                                   .step = static_cast<std::uint64_t>(n)};
     for (std::size_t i = 0; i < rows; ++i) {
       tokens[i] = static_cast<std::int32_t>(compute::random_word(key, i) % d.vocabulary);
@@ -114,20 +117,21 @@ void print_json(const bench_figures& f, int threads, std::ostream& out) {
 void print_text(const bench_figures& f, int threads, std::ostream& out) {
   out << table({{"threads", fmt::format("{}", threads)},
                 {"parameters", short_count(f.parameters)},
-                {"tokens per second", fmt::format("{:.0f} (median of {} steps)", f.tokens_per_second(),
-                                                  f.step_seconds.size())},
-                {"step", fmt::format("{:.1f} ms ({:.1f} to {:.1f})", 1e3 * f.median_seconds(), 1e3 * f.at(0),
-                                     1e3 * f.at(1))},
-                {"model GFLOP/s", fmt::format("{:.1f}, {:.1f} % of the measured peak", f.model_gflops(),
-                                              100 * f.model_gflops() / f.peak())},
-                {"peak GFLOP/s", fmt::format("{:.1f} before, {:.1f} after ({}){}", f.peak_before, f.peak_after,
-                                             compute::cpu::fma_instruction_set(),
+                {"tokens per second", fmt::format("{:.0f} (median of {} steps)",
+                                                  f.tokens_per_second(), f.step_seconds.size())},
+                {"step", fmt::format("{:.1f} ms ({:.1f} to {:.1f})", 1e3 * f.median_seconds(),
+                                     1e3 * f.at(0), 1e3 * f.at(1))},
+                {"model GFLOP/s", fmt::format("{:.1f}, {:.1f} % of the measured peak",
+                                              f.model_gflops(), 100 * f.model_gflops() / f.peak())},
+                {"peak GFLOP/s", fmt::format("{:.1f} before, {:.1f} after ({}){}", f.peak_before,
+                                             f.peak_after, compute::cpu::fma_instruction_set(),
                                              f.steady() ? "" : "; not steady: measure again")},
                 {"activations", short_bytes(static_cast<double>(f.activation_bytes))}});
   double total = 0;
   for (double s : f.step_seconds) total += s;
   std::vector<std::pair<std::string, compute::op_time>> sorted(f.times.begin(), f.times.end());
-  std::ranges::sort(sorted, [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+  std::ranges::sort(
+      sorted, [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
   out << "  where the time goes:\n";
   double covered = 0;
   for (const auto& [name, time] : sorted) {
@@ -137,12 +141,14 @@ void print_text(const bench_figures& f, int threads, std::ostream& out) {
     if (time.flops > 0) out << fmt::format("  {:6.1f} GFLOP/s", time.flops / time.seconds / 1e9);
     out << "\n";
   }
-  out << fmt::format("    {:<24} {:5.1f} %\n", "outside of operations", 100 * (total - covered) / total);
+  out << fmt::format("    {:<24} {:5.1f} %\n", "outside of operations",
+                     100 * (total - covered) / total);
 }
 
 int bench_step(arguments args, std::ostream& out, std::ostream& err) {
   split_arguments split = take_overrides(args);
-  command_line line("bench step", "Measures training steps on random tokens through the path of `train`.",
+  command_line line("bench step",
+                    "Measures training steps on random tokens through the path of `train`.",
                     "  troupe bench step examples/gpt2-10m.toml --threads 1\n"
                     "  troupe bench step examples/gpt2-10m.toml --steps 20 --json\n");
   std::string config_path;
@@ -151,15 +157,16 @@ int bench_step(arguments args, std::ostream& out, std::ostream& err) {
   std::vector<std::string> sets;
   line.app().add_option("CONFIG", config_path, "config file of the model")->required();
   line.app().add_option("--threads", threads, "threads (0: all cores)")->check(CLI::Range(0, 1024));
-  line.app().add_option("--steps", steps, "steps to measure, after two to warm up")
+  line.app()
+      .add_option("--steps", steps, "steps to measure, after two to warm up")
       ->check(CLI::Range(1, 100000));
   line.app().add_option("--set", sets, "section.key=value, as for train");
   line.app().add_flag("--json", json, "one JSON object instead of text");
   if (const auto code = line.parse(split.rest, out, err)) return *code;
   sets.insert(sets.end(), split.overrides.begin(), split.overrides.end());
   if (threads > 0) sets.push_back(fmt::format("compute.threads={}", threads));
-  result<config::loaded> loaded =
-      config::load({.file = config_path, .text = {}, .environment = environment(), .overrides = sets});
+  result<config::loaded> loaded = config::load(
+      {.file = config_path, .text = {}, .environment = environment(), .overrides = sets});
   if (!loaded) {
     err << loaded.failure().message << "\n";
     return static_cast<int>(loaded.failure().code);

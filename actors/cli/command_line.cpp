@@ -37,7 +37,8 @@ bool is_override(const std::string& argument) {
 
 }  // namespace
 
-command_line::command_line(const std::string& name, const std::string& summary, const std::string& examples)
+command_line::command_line(const std::string& name, const std::string& summary,
+                           const std::string& examples)
     : app_(summary + "\n\nExamples:\n" + examples, "troupe " + name) {
   app_.allow_extras();
   app_.option_defaults()->always_capture_default();
@@ -47,14 +48,16 @@ std::optional<int> command_line::parse(std::span<const std::string> args, std::o
                                        std::ostream& err) {
   constexpr int usage = static_cast<int>(exit_code::usage);
   std::vector<std::string> reversed(args.rbegin(), args.rend());
-  if (std::ranges::find(args, "-h") != args.end() || std::ranges::find(args, "--help") != args.end()) {
+  if (std::ranges::find(args, "-h") != args.end() ||
+      std::ranges::find(args, "--help") != args.end()) {
     out << app_.help();
     return 0;
   }
   try {
     app_.parse(reversed);
     if (const std::vector<std::string> extras = app_.remaining(); !extras.empty()) {
-      err << "troupe: " << explain_extras(app_, extras) << " (see " << app_.get_name() << " --help)\n";
+      err << "troupe: " << explain_extras(app_, extras) << " (see " << app_.get_name()
+          << " --help)\n";
       return usage;
     }
   } catch (const CLI::ParseError& mistake) {

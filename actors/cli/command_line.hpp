@@ -1,5 +1,6 @@
-// What all commands share: parsing with CLI11, help on stdout, mistakes as one line on stderr with the nearest
-// known word, exit code 64, and the bare overrides `--section.key=value` that every trainer's user expects.
+// What all commands share: parsing with CLI11, help on stdout, mistakes as one line on stderr with
+// the nearest known word, exit code 64, and the bare overrides `--section.key=value` that every
+// trainer's user expects.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,7 +18,8 @@ class command_line {
   command_line(const std::string& name, const std::string& summary, const std::string& examples);
 
   CLI::App& app() { return app_; }
-  // Nothing: go on. Otherwise the exit code to end with: 0 after help, 64 after a mistake that was reported.
+  // Nothing: go on. Otherwise the exit code to end with: 0 after help, 64 after a mistake that was
+  // reported.
   std::optional<int> parse(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 
  private:
@@ -28,8 +30,8 @@ struct split_arguments {
   std::vector<std::string> rest;
   std::vector<std::string> overrides;  // "section.key=value"; "section.key" alone means true
 };
-// Takes `--a.b=c`, `--a.b c` and `--a.b` out of the arguments. The value of the second form is the next
-// argument unless that starts with "--".
+// Takes `--a.b=c`, `--a.b c` and `--a.b` out of the arguments. The value of the second form is the
+// next argument unless that starts with "--".
 split_arguments take_overrides(std::span<const std::string> args);
 
 // All environment variables as NAME=value.

@@ -1,5 +1,5 @@
-// The commands of the program. Each takes the words behind its name and returns an exit code (interface of
-// sysexits.h); results go to `out`, messages to `err`.
+// The commands of the program. Each takes the words behind its name and returns an exit code
+// (interface of sysexits.h); results go to `out`, messages to `err`.
 #pragma once
 
 #include <ostream>

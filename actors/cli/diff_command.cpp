@@ -1,5 +1,6 @@
-// `troupe diff`: are two runs the same bits? Compares step by step, then the tensors of the newest step that both
-// have on disk, and names the first difference. Exit code 0: the same bits, 1: not, as diff(1).
+// `troupe diff`: are two runs the same bits? Compares step by step, then the tensors of the newest
+// step that both have on disk, and names the first difference. Exit code 0: the same bits, 1: not,
+// as diff(1).
 
 #include <fmt/format.h>
 
@@ -32,8 +33,8 @@ struct verdict {
 result<run_contents> read_run(const std::string& path) {
   result<run_directory> run = run_directory::open(real_file_system(), path);
   if (!run) return run.failure();
-  result<config::loaded> config =
-      config::load({.file = run->file("config.toml"), .text = {}, .environment = {}, .overrides = {}});
+  result<config::loaded> config = config::load(
+      {.file = run->file("config.toml"), .text = {}, .environment = {}, .overrides = {}});
   if (!config) return config.failure();
   result<std::vector<step_record>> steps = read_steps(real_file_system(), run->file("steps.jsonl"));
   if (!steps) return steps.failure();
@@ -48,9 +49,10 @@ std::optional<std::string> first_step_difference(const run_contents& a, const ru
   for (std::size_t i = 0; i < common; ++i) {
     const step_record &x = a.steps[i], &y = b.steps[i];
     if (x.same_bits(y)) continue;
-    return fmt::format("first difference at step {}: loss {} and {}, grad_norm {} and {}, lr {} and {}", x.step,
-                       json_number(x.loss), json_number(y.loss), json_number(x.grad_norm),
-                       json_number(y.grad_norm), json_number(x.lr), json_number(y.lr));
+    return fmt::format(
+        "first difference at step {}: loss {} and {}, grad_norm {} and {}, lr {} and {}", x.step,
+        json_number(x.loss), json_number(y.loss), json_number(x.grad_norm),
+        json_number(y.grad_norm), json_number(x.lr), json_number(y.lr));
   }
   return std::nullopt;
 }
@@ -68,14 +70,16 @@ result<full_state> read_state(const checkpoint::listed& from) {
     for (auto* kind : {&s.parameters, &s.first, &s.second}) kind->emplace_back(layer.elements);
     memory.push_back({s.parameters.back(), s.first.back(), s.second.back()});
   }
-  result<checkpoint::manifest> read = checkpoint::load(real_file_system(), from.folder, s.layout, memory);
+  result<checkpoint::manifest> read =
+      checkpoint::load(real_file_system(), from.folder, s.layout, memory);
   if (!read) return read.failure();
   return s;
 }
 
 // "layer-0003 ... parameters: 17 of 4096 elements differ, first at 12: 0.1 and 0.2"
 std::optional<std::string> first_tensor_difference(const full_state& a, const full_state& b) {
-  const auto compare = [&](const char* kind, const auto& all_x, const auto& all_y) -> std::optional<std::string> {
+  const auto compare = [&](const char* kind, const auto& all_x,
+                           const auto& all_y) -> std::optional<std::string> {
     for (std::size_t l = 0; l < a.layout.size(); ++l) {
       for (const model::tensor_info& t : a.layout[l].tensors) {
         const auto x = std::span(all_x[l]).subspan(t.offset, t.size);
@@ -87,8 +91,9 @@ std::optional<std::string> first_tensor_difference(const full_state& a, const fu
           first = std::min(first, i);
           ++differing;
         }
-        return fmt::format("{} ({}): {} of {} elements differ, first at {}: {} and {}", t.name, kind, differing,
-                           t.size, first, json_number(static_cast<double>(x[first])),
+        return fmt::format("{} ({}): {} of {} elements differ, first at {}: {} and {}", t.name,
+                           kind, differing, t.size, first,
+                           json_number(static_cast<double>(x[first])),
                            json_number(static_cast<double>(y[first])));
       }
     }
@@ -100,12 +105,14 @@ std::optional<std::string> first_tensor_difference(const full_state& a, const fu
 }
 
 // The newest step of which both runs have a whole checkpoint.
-std::optional<std::pair<std::size_t, std::size_t>> newest_common(const run_contents& a, const run_contents& b) {
+std::optional<std::pair<std::size_t, std::size_t>> newest_common(const run_contents& a,
+                                                                 const run_contents& b) {
   using enum checkpoint::condition;
   for (std::size_t i = a.checkpoints.size(); i-- > 0;) {
     if (a.checkpoints[i].state != whole) continue;
     for (std::size_t j = b.checkpoints.size(); j-- > 0;) {
-      if (b.checkpoints[j].state == whole && b.checkpoints[j].step == a.checkpoints[i].step) return {{i, j}};
+      if (b.checkpoints[j].state == whole && b.checkpoints[j].step == a.checkpoints[i].step)
+        return {{i, j}};
     }
   }
   return std::nullopt;
@@ -117,17 +124,19 @@ result<verdict> compare(const run_contents& a, const run_contents& b) {
   std::string text = fmt::format("same bits in steps 1 to {}", common);
   if (common == 0) text = "no step is in both runs";
   if (a.steps.size() != b.steps.size()) {
-    text += fmt::format("; {} has {} steps, {} has {}", a.path, a.steps.size(), b.path, b.steps.size());
+    text +=
+        fmt::format("; {} has {} steps, {} has {}", a.path, a.steps.size(), b.path, b.steps.size());
   }
   const auto both = newest_common(a, b);
   if (!both) return verdict{common > 0, text + "; no step is saved in both runs"};
   const checkpoint::listed &x = a.checkpoints[both->first], &y = b.checkpoints[both->second];
   if (!(x.contents->about.model == y.contents->about.model)) {
-    return verdict{false, text + fmt::format("; the models saved at step {} have different shapes", x.step)};
+    return verdict{
+        false, text + fmt::format("; the models saved at step {} have different shapes", x.step)};
   }
   if (x.contents->state_hash == y.contents->state_hash) {
-    return verdict{true, text + fmt::format(" and in all tensors of step {} (state_hash {})", x.step,
-                                            x.contents->state_hash.hex())};
+    return verdict{true, text + fmt::format(" and in all tensors of step {} (state_hash {})",
+                                            x.step, x.contents->state_hash.hex())};
   }
   result<full_state> left = read_state(x), right = read_state(y);
   if (!left) return left.failure();
@@ -145,9 +154,11 @@ int fail(const error& failure, std::ostream& err) {
 }  // namespace
 
 int diff_command(arguments args, std::ostream& out, std::ostream& err) {
-  command_line line("diff", "Compares two runs step by step and tensor by tensor (exit code 0: same bits, 1: not).",
-                    "  troupe diff outputs/a outputs/b\n"
-                    "  troupe diff outputs/a outputs/b --json\n");
+  command_line line(
+      "diff",
+      "Compares two runs step by step and tensor by tensor (exit code 0: same bits, 1: not).",
+      "  troupe diff outputs/a outputs/b\n"
+      "  troupe diff outputs/a outputs/b --json\n");
   std::string a_path, b_path;
   bool json = false;
   line.app().add_option("RUN_A", a_path, "run directory")->required();

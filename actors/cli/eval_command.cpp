@@ -1,4 +1,5 @@
-// `troupe eval`: the loss of a trained model on a data set, and its logits for comparison with other programs.
+// `troupe eval`: the loss of a trained model on a data set, and its logits for comparison with
+// other programs.
 
 #include <fmt/format.h>
 
@@ -66,37 +67,48 @@ int fail(const error& failure, std::ostream& err) {
 int eval_command(arguments args, std::ostream& out, std::ostream& err) {
   command_line line("eval", "The loss of a run's newest checkpoint on a data set, in nats a token.",
                     "  troupe eval outputs/quickstart --data valid.txt\n"
-                    "  troupe eval outputs/quickstart --data valid.txt --windows 4 --logits logits.safetensors\n");
+                    "  troupe eval outputs/quickstart --data valid.txt --windows 4 --logits "
+                    "logits.safetensors\n");
   request r;
   line.app().add_option("RUN_DIR", r.run_dir, "run directory")->required();
-  line.app().add_option("--data", r.data, "file or pattern: text, JSON lines or llm.c tokens")->required();
+  line.app()
+      .add_option("--data", r.data, "file or pattern: text, JSON lines or llm.c tokens")
+      ->required();
   line.app().add_option("--seq-len", r.seq_len, "window [tokens]; 0: the model's longest");
   line.app().add_option("--windows", r.windows, "at most this many windows; 0: all");
-  line.app().add_option("--batch", r.batch, "windows computed at once")->check(CLI::Range(1, 1 << 20));
-  line.app().add_option("--logits", r.logits, "write the logits [windows, T, V] to this safetensors file");
-  line.app().add_option("--threads", r.threads, "threads (0: all cores)")->check(CLI::Range(0, 1024));
+  line.app()
+      .add_option("--batch", r.batch, "windows computed at once")
+      ->check(CLI::Range(1, 1 << 20));
+  line.app().add_option("--logits", r.logits,
+                        "write the logits [windows, T, V] to this safetensors file");
+  line.app()
+      .add_option("--threads", r.threads, "threads (0: all cores)")
+      ->check(CLI::Range(0, 1024));
   line.app().add_flag("--json", r.json, "one JSON object instead of text");
   if (const auto code = line.parse(args, out, err)) return *code;
   result<loaded_model> m = load_model(r.run_dir, r.threads);
   if (!m) return fail(m.failure(), err);
   if (r.seq_len == 0) r.seq_len = m->positions();
   if (r.seq_len > m->positions()) {
-    return fail({exit_code::usage, fmt::format("--seq-len {}: the model has positions for {} tokens", r.seq_len,
-                                               m->positions())},
-                err);
+    return fail(
+        {exit_code::usage, fmt::format("--seq-len {}: the model has positions for {} tokens",
+                                       r.seq_len, m->positions())},
+        err);
   }
   result<model::data::dataset> data = open_data(r, *m);
   if (!data) return fail(data.failure(), err);
-  const std::uint64_t windows = r.windows == 0 ? data->windows() : std::min(r.windows, data->windows());
+  const std::uint64_t windows =
+      r.windows == 0 ? data->windows() : std::min(r.windows, data->windows());
   const model::network net(*m->device, m->description, m->layout, r.seq_len, 0);
   model::evaluation evaluation(net, r.batch * r.seq_len);
-  result<validation_result> measured =
-      validate(evaluation, m->state, r.seq_len, windows, 1,
-               [&](std::uint64_t w, std::span<std::int32_t> tokens, std::span<std::int32_t> targets) -> status {
-                 result<std::size_t> filled = data->fill(w, tokens, targets);
-                 if (!filled) return filled.failure();
-                 return done{};
-               });
+  result<validation_result> measured = validate(evaluation, m->state, r.seq_len, windows, 1,
+                                                [&](std::uint64_t w, std::span<std::int32_t> tokens,
+                                                    std::span<std::int32_t> targets) -> status {
+                                                  result<std::size_t> filled =
+                                                      data->fill(w, tokens, targets);
+                                                  if (!filled) return filled.failure();
+                                                  return done{};
+                                                });
   if (!measured) return fail(measured.failure(), err);
   if (!r.logits.empty()) {
     if (status written = write_logits(r, *m, evaluation, *data, windows); !written) {

@@ -1,5 +1,5 @@
-// `troupe generate`: continues a prompt with a trained model. The prompt's bytes are the tokens; once the window
-// is full it slides, so text of any length can be made.
+// `troupe generate`: continues a prompt with a trained model. The prompt's bytes are the tokens;
+// once the window is full it slides, so text of any length can be made.
 
 #include <fmt/format.h>
 
@@ -34,14 +34,15 @@ std::vector<std::int32_t> prompt_tokens(const request& r, const loaded_model& m)
   return tokens;
 }
 
-void write_sample(const request& r, const loaded_model& m, model::evaluation& evaluation, std::uint64_t sample,
-                  std::ostream& out) {
+void write_sample(const request& r, const loaded_model& m, model::evaluation& evaluation,
+                  std::uint64_t sample, std::ostream& out) {
   std::vector<std::int32_t> tokens = prompt_tokens(r, m);
   std::vector<float> logits(m.description.vocabulary);
   out << r.prompt;
   for (std::size_t made = 0; made < r.tokens; ++made) {
     const std::size_t window = std::min(tokens.size(), m.positions());
-    evaluation.logits(m.state, 1, window, std::span<const std::int32_t>(tokens).last(window), true, logits);
+    evaluation.logits(m.state, 1, window, std::span<const std::int32_t>(tokens).last(window), true,
+                      logits);
     const std::int32_t next = model::draw_token(logits, r.sampling, sample, made);
     tokens.push_back(next);
     if (next < 256) {
@@ -59,20 +60,25 @@ void write_sample(const request& r, const loaded_model& m, model::evaluation& ev
 }  // namespace
 
 int generate_command(arguments args, std::ostream& out, std::ostream& err) {
-  command_line line("generate", "Continues a prompt with the newest checkpoint of a run.",
-                    "  troupe generate outputs/quickstart --prompt \"The computer\" --temperature 0.8\n"
-                    "  troupe generate outputs/quickstart --tokens 500 --samples 3 --seed 7\n");
+  command_line line(
+      "generate", "Continues a prompt with the newest checkpoint of a run.",
+      "  troupe generate outputs/quickstart --prompt \"The computer\" --temperature 0.8\n"
+      "  troupe generate outputs/quickstart --tokens 500 --samples 3 --seed 7\n");
   request r;
   line.app().add_option("RUN_DIR", r.run_dir, "run directory")->required();
   line.app().add_option("--prompt", r.prompt, "text to continue; empty: a new document");
   line.app().add_option("--tokens", r.tokens, "most tokens to make a sample");
-  line.app().add_option("--temperature", r.sampling.temperature, "0: always the most probable token")
+  line.app()
+      .add_option("--temperature", r.sampling.temperature, "0: always the most probable token")
       ->check(CLI::Range(0.0, 100.0));
-  line.app().add_option("--top-k", r.sampling.top_k, "draw from the k most probable tokens; 0: from all");
+  line.app().add_option("--top-k", r.sampling.top_k,
+                        "draw from the k most probable tokens; 0: from all");
   line.app().add_option("--seed", r.sampling.seed, "the same seed gives the same text");
   line.app().add_option("--samples", r.samples, "how many");
   line.app().add_flag("--ignore-end", r.ignore_end, "go on after the model ends the document");
-  line.app().add_option("--threads", r.threads, "threads (0: all cores)")->check(CLI::Range(0, 1024));
+  line.app()
+      .add_option("--threads", r.threads, "threads (0: all cores)")
+      ->check(CLI::Range(0, 1024));
   if (const auto code = line.parse(args, out, err)) return *code;
   result<loaded_model> m = load_model(r.run_dir, r.threads);
   if (!m) {

@@ -12,8 +12,8 @@ namespace troupe::actors::cli {
 result<loaded_model> load_model(const std::string& run_dir, int threads) {
   result<run_directory> run = run_directory::open(real_file_system(), run_dir);
   if (!run) return run.failure();
-  result<config::loaded> config =
-      config::load({.file = run->file("config.toml"), .text = {}, .environment = {}, .overrides = {}});
+  result<config::loaded> config = config::load(
+      {.file = run->file("config.toml"), .text = {}, .environment = {}, .overrides = {}});
   if (!config) return config.failure();
   config::settings settings = config->settings;
   if (threads > 0) settings.compute.threads = threads;
@@ -24,7 +24,8 @@ result<loaded_model> load_model(const std::string& run_dir, int threads) {
   result<checkpoint::choice> chosen = checkpoint::choose(*all, {});
   if (!chosen) return chosen.failure();
   if (!chosen->index) {
-    return error{exit_code::bad_data, fmt::format("{} holds no whole checkpoint: train it first", folder)};
+    return error{exit_code::bad_data,
+                 fmt::format("{} holds no whole checkpoint: train it first", folder)};
   }
   const checkpoint::listed& newest = (*all)[*chosen->index];
 

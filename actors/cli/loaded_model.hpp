@@ -1,5 +1,5 @@
-// A trained model as commands that only read it need it: the newest whole checkpoint of a run directory, on a
-// device of its own.
+// A trained model as commands that only read it need it: the newest whole checkpoint of a run
+// directory, on a device of its own.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The program: finds the command and hands over. Locale and environment stay untouched; nothing here computes.
+// The program: finds the command and hands over. Locale and environment stay untouched; nothing
+// here computes.
 
 #include <algorithm>
 #include <array>
@@ -38,7 +39,8 @@ void print_usage(std::ostream& to) {
         "  troupe train examples/quickstart.toml\n"
         "  troupe config explain training.micro_batch_size\n\n"
         "commands:\n";
-  for (const command& c : commands) to << "  " << std::left << std::setw(10) << c.name << c.summary << "\n";
+  for (const command& c : commands)
+    to << "  " << std::left << std::setw(10) << c.name << c.summary << "\n";
   to << "\n`troupe COMMAND --help` says more; `troupe --version` says what this is.\n";
 }
 
@@ -57,7 +59,8 @@ int dispatch(arguments args) {
     std::cout << version_details();
     return 0;
   }
-  const auto found = std::ranges::find_if(commands, [&](const command& c) { return word == c.name; });
+  const auto found =
+      std::ranges::find_if(commands, [&](const command& c) { return word == c.name; });
   if (found != commands.end()) return found->run(args.subspan(1), std::cout, std::cerr);
   std::vector<std::string> names;
   for (const command& c : commands) names.emplace_back(c.name);

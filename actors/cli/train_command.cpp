@@ -1,5 +1,6 @@
-// `troupe train`: the launcher. Checks the config, claims the run directory, writes the effective config into it
-// and starts one worker process, which is this program again with the hidden words `worker`.
+// `troupe train`: the launcher. Checks the config, claims the run directory, writes the effective
+// config into it and starts one worker process, which is this program again with the hidden words
+// `worker`.
 
 #include <fmt/format.h>
 
@@ -10,8 +11,8 @@
 #include "actors/cli/commands.hpp"
 #include "actors/from_settings.hpp"
 #include "actors/launcher.hpp"
-#include "actors/training_run.hpp"
 #include "actors/stop_signals.hpp"
+#include "actors/training_run.hpp"
 #include "config/load.hpp"
 #include "config/print.hpp"
 
@@ -49,33 +50,37 @@ int check_resume(const common_options& options, std::ostream& err) {
 
 int train_command(arguments args, std::ostream& out, std::ostream& err) {
   const split_arguments split = take_overrides(args);
-  command_line line("train", "Trains a model on this machine, from start or from the newest whole checkpoint.",
-                    "  troupe train examples/quickstart.toml\n"
-                    "  troupe train run.toml --run-dir outputs/a --training.steps=2000 --resume never\n");
+  command_line line(
+      "train", "Trains a model on this machine, from start or from the newest whole checkpoint.",
+      "  troupe train examples/quickstart.toml\n"
+      "  troupe train run.toml --run-dir outputs/a --training.steps=2000 --resume never\n");
   common_options options;
   std::vector<std::string> sets;
   int workers = 1;
   bool dry_run = false;
   line.app().add_option("CONFIG", options.config, "config file (TOML)")->required();
-  line.app().add_option("--workers", workers, "local worker processes")->check(CLI::Range(1, 1 << 20));
+  line.app()
+      .add_option("--workers", workers, "local worker processes")
+      ->check(CLI::Range(1, 1 << 20));
   line.app().add_option("--set", sets, "section.key=value; --section.key=value works as well");
   line.app().add_option("--run-dir", options.run_dir, "run directory (job.run_dir)");
   line.app().add_option("--resume", options.resume, "auto, never, or a step");
   line.app().add_option("--report", options.report, "write report.json to this file as well");
   line.app().add_flag("--quiet", options.quiet, "errors only");
-  line.app().add_flag("--dry-run", dry_run, "check config and data, print the config, start nothing");
+  line.app().add_flag("--dry-run", dry_run,
+                      "check config and data, print the config, start nothing");
   if (const auto code = line.parse(split.rest, out, err)) return *code;
   if (const int code = check_resume(options, err); code != 0) return code;
   sets.insert(sets.end(), split.overrides.begin(), split.overrides.end());
   if (!options.run_dir.empty()) sets.push_back("job.run_dir=" + options.run_dir);
   if (workers > 1) {
-    return fail({exit_code::bad_config, fmt::format("--workers {}: more than one worker is not in this version",
-                                                    workers)},
+    return fail({exit_code::bad_config,
+                 fmt::format("--workers {}: more than one worker is not in this version", workers)},
                 err);
   }
 
-  result<config::loaded> loaded =
-      config::load({.file = options.config, .text = {}, .environment = environment(), .overrides = sets});
+  result<config::loaded> loaded = config::load(
+      {.file = options.config, .text = {}, .environment = environment(), .overrides = sets});
   if (!loaded) return fail(loaded.failure(), err);
   const config::settings& s = loaded->settings;
   if (status sound = model::check(description_from(s)); !sound) return fail(sound.failure(), err);
@@ -91,8 +96,9 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
   if (status written = run->write_config(real_file_system(), config::show_toml(s)); !written) {
     return fail(written.failure(), err);
   }
-  std::vector<std::string> worker = {"troupe", "worker", run->file("config.toml"), "--run-dir", run->path(),
-                                     "--resume", options.resume};
+  std::vector<std::string> worker = {"troupe",      "worker",    run->file("config.toml"),
+                                     "--run-dir",   run->path(), "--resume",
+                                     options.resume};
   if (!options.report.empty()) worker.insert(worker.end(), {"--report", options.report});
   if (options.quiet) worker.emplace_back("--quiet");
   out.flush();
@@ -117,7 +123,8 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   if (!loaded) return fail(loaded.failure(), err);
   result<run_directory> run = run_directory::open(real_file_system(), options.run_dir);
   if (!run) return fail(run.failure(), err);
-  console screen(console_settings::detect(options.quiet, loaded->settings.metrics.disable_color_printing));
+  console screen(
+      console_settings::detect(options.quiet, loaded->settings.metrics.disable_color_printing));
   training_run training(*run, {loaded->settings, *parse_resume(options.resume), options.report},
                         {real_file_system(), real_clock(), screen, [] { return stop_signal(); }});
   return training.run();

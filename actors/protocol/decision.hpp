@@ -1,9 +1,9 @@
-// What the coordinator decides once a step's votes cover every block: the decision record. A pure function of
-// (votes, settings in force), so that a step that is decided but unknown to the next plan can be computed
-// again and reaches the same record.
+// What the coordinator decides once a step's votes cover every block: the decision record. A pure
+// function of (votes, settings in force), so that a step that is decided but unknown to the next
+// plan can be computed again and reaches the same record.
 //
-// A skipped step changes no parameter and no moment; it still counts as a step and uses its data, so that data
-// order and learning rate never depend on what was skipped.
+// A skipped step changes no parameter and no moment; it still counts as a step and uses its data,
+// so that data order and learning rate never depend on what was skipped.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@ namespace troupe::actors::protocol {
 
 // A whole step's votes, already summed in the fixed trees.
 struct step_votes {
-  double loss_sum = 0;         // nats, over counted target tokens
-  double tokens = 0;           // counted target tokens
-  double squares = 0;          // sum of squares of the gradient sums; not finite if any gradient is not
+  double loss_sum = 0;  // nats, over counted target tokens
+  double tokens = 0;    // counted target tokens
+  double squares = 0;   // sum of squares of the gradient sums; not finite if any gradient is not
 };
 
 // What is in force for this step.
 struct step_settings {
-  double max_norm = 0;         // 0: no clipping
+  double max_norm = 0;  // 0: no clipping
   bool skip_nonfinite = true;
-  float lr = 0;                // rate of this step
+  float lr = 0;  // rate of this step
 };
 
 struct decision_record {
-  std::uint64_t step = 0;      // 1-based: takes version step - 1 to step
-  std::uint64_t updates = 0;   // updates made up to and including this step
-  bool skip = false;           // the parameters stay as they are
-  std::string why_skipped;     // in words; empty if not skipped
-  float scale = 0;             // clip factor / token count; 0 if skipped
+  std::uint64_t step = 0;     // 1-based: takes version step - 1 to step
+  std::uint64_t updates = 0;  // updates made up to and including this step
+  bool skip = false;          // the parameters stay as they are
+  std::string why_skipped;    // in words; empty if not skipped
+  float scale = 0;            // clip factor / token count; 0 if skipped
   float lr = 0;
-  double loss = 0;             // mean over counted target tokens
-  double grad_norm = 0;        // of the mean gradient, before clipping
+  double loss = 0;       // mean over counted target tokens
+  double grad_norm = 0;  // of the mean gradient, before clipping
   double tokens = 0;
   friend bool operator==(const decision_record&, const decision_record&) = default;
 };
