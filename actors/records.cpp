@@ -76,7 +76,8 @@ result<parsed_steps> parse_all(const std::string& text, const std::string& path)
   return steps;
 }
 
-// Opens for appending and cuts off what a crash left behind the last newline.
+// Opens for appending and cuts off what a crash left behind the last newline. The name is durable
+// from here on: a checkpoint whose steps.jsonl was lost with its machine could not be resumed.
 result<std::unique_ptr<file>> open_repaired(file_system& files, const std::string& path,
                                             std::uint64_t whole_bytes) {
   result<std::unique_ptr<file>> opened = files.open(path, open_mode::append);
@@ -86,6 +87,7 @@ result<std::unique_ptr<file>> open_repaired(file_system& files, const std::strin
   if (*size > whole_bytes) {
     if (status cut = (*opened)->truncate(whole_bytes); !cut) return cut.failure();
   }
+  if (status named = files.sync_directory(parent_path(path)); !named) return named.failure();
   return opened;
 }
 
@@ -159,6 +161,7 @@ result<event_log> event_log::open(file_system& files, const std::string& path,
   log.clock_ = &clock;
   log.start_ = clock.now();
   log.run_id_ = std::move(run_id);
+  log.whole_bytes_ = whole;
   for (std::size_t i = 0; i < whole; ++i) log.next_number_ += (*text)[i] == '\n' ? 1 : 0;
   return log;
 }
@@ -173,6 +176,16 @@ json_line event_log::begin(const std::string& event) {
   return line;
 }
 
-status event_log::write(json_line& line) { return file_->append(bytes_of(line.finish())); }
+// A full disk may leave half a line, and the next event often tells of just that: it must not be
+// glued to the half.
+status event_log::write(json_line& line) {
+  const std::string text = line.finish();
+  if (status written = file_->append(bytes_of(text)); !written) {
+    (void)file_->truncate(whole_bytes_);  // the first cause is what counts
+    return written.failure();
+  }
+  whole_bytes_ += text.size();
+  return done{};
+}
 
 }  // namespace troupe::actors

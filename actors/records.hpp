@@ -65,6 +65,7 @@ class event_log {
   const clock_source* clock_ = nullptr;
   time_since_start start_{};
   std::string run_id_;
+  std::uint64_t whole_bytes_ = 0;
   std::uint64_t next_number_ = 1;
 };
 

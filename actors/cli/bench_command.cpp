@@ -160,7 +160,7 @@ int bench_step(arguments args, std::ostream& out, std::ostream& err) {
   line.app()
       .add_option("--steps", steps, "steps to measure, after two to warm up")
       ->check(CLI::Range(1, 100000));
-  line.app().add_option("--set", sets, "section.key=value, as for train");
+  line.app().add_option("--set", sets, "section.key=value, as for train")->allow_extra_args(false);
   line.app().add_flag("--json", json, "one JSON object instead of text");
   if (const auto code = line.parse(split.rest, out, err)) return *code;
   sets.insert(sets.end(), split.overrides.begin(), split.overrides.end());

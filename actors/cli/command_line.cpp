@@ -6,6 +6,7 @@
 
 #include "config/base/error.hpp"
 #include "config/base/nearest.hpp"
+#include "config/options.hpp"
 
 namespace troupe::actors::cli {
 namespace {
@@ -33,6 +34,12 @@ bool is_override(const std::string& argument) {
   if (argument.size() < 4 || argument.compare(0, 2, "--") != 0) return false;
   const std::string name = argument.substr(2, argument.find('=') - 2);
   return name.find('.') != std::string::npos;
+}
+
+// A boolean key alone means true, so the word behind it is not its value.
+bool is_switch(const std::string& name) {
+  const config::option* o = config::find_option(name);
+  return o != nullptr && o->kind == config::kind::boolean;
 }
 
 }  // namespace
@@ -75,8 +82,8 @@ split_arguments take_overrides(std::span<const std::string> args) {
       continue;
     }
     std::string text = args[i].substr(2);
-    const bool value_follows = text.find('=') == std::string::npos && i + 1 < args.size() &&
-                               args[i + 1].compare(0, 2, "--") != 0;
+    const bool value_follows = text.find('=') == std::string::npos && !is_switch(text) &&
+                               i + 1 < args.size() && args[i + 1].compare(0, 2, "--") != 0;
     if (value_follows) text += "=" + args[++i];
     split.overrides.push_back(text);
   }

@@ -31,7 +31,7 @@ struct split_arguments {
   std::vector<std::string> overrides;  // "section.key=value"; "section.key" alone means true
 };
 // Takes `--a.b=c`, `--a.b c` and `--a.b` out of the arguments. The value of the second form is the
-// next argument unless that starts with "--".
+// next argument, unless that starts with "--" or the key is a boolean: those say `--a.b=false`.
 split_arguments take_overrides(std::span<const std::string> args);
 
 // All environment variables as NAME=value.

@@ -62,7 +62,9 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
   line.app()
       .add_option("--workers", workers, "local worker processes")
       ->check(CLI::Range(1, 1 << 20));
-  line.app().add_option("--set", sets, "section.key=value; --section.key=value works as well");
+  line.app()
+      .add_option("--set", sets, "section.key=value; --section.key=value works as well")
+      ->allow_extra_args(false);
   line.app().add_option("--run-dir", options.run_dir, "run directory (job.run_dir)");
   line.app().add_option("--resume", options.resume, "auto, never, or a step");
   line.app().add_option("--report", options.report, "write report.json to this file as well");
