@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "config/base/clock.hpp"
+
 namespace troupe::actors {
 
 console_settings console_settings::detect(bool quiet, bool disable_color) {
@@ -20,6 +22,21 @@ console_settings console_settings::detect(bool quiet, bool disable_color) {
   return s;
 }
 
+console::console(const console_settings& settings) : settings_(settings) {
+  if (!settings_.log_file.empty()) log_ = std::fopen(settings_.log_file.c_str(), "ae");
+}
+
+console::~console() {
+  clear_live();
+  if (log_ != nullptr) std::fclose(log_);
+}
+
+// A console that cannot write its log goes on without: the screen and the records say the same.
+void console::log(const std::string& text) {
+  if (log_ == nullptr) return;
+  put(log_, iso_8601(real_clock().wall()) + "  " + text + "\n");
+}
+
 void console::put(std::FILE* to, const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), to);
   std::fflush(to);
@@ -31,13 +48,15 @@ void console::clear_live() {
 }
 
 void console::start(const std::vector<std::pair<std::string, std::string>>& facts) {
+  for (const auto& [name, value] : facts) log(name + ": " + value);
   if (!settings_.quiet) put(stdout, table(facts));
 }
 
 void console::step(const progress& p, bool due) {
+  std::string line = progress_line(p);
+  if (due) log(line);
   if (settings_.quiet || (!due && !settings_.terminal)) return;
   clear_live();
-  std::string line = progress_line(p);
   if (!due) {
     put(stdout, line);
     live_ = true;
@@ -52,18 +71,21 @@ void console::step(const progress& p, bool due) {
 }
 
 void console::say(const std::string& line) {
+  log(line);
   if (settings_.quiet) return;
   clear_live();
   put(stdout, line + "\n");
 }
 
 void console::event(const std::string& line) {
+  log(line);
   if (settings_.quiet) return;
   clear_live();
   put(stderr, "troupe: " + line + "\n");
 }
 
 void console::failure(const std::string& line) {
+  log(line);
   clear_live();
   put(stderr, "troupe: " + line + "\n");
 }

@@ -3,6 +3,7 @@
 // carriage return or an escape code, and each line is written and flushed whole.
 #pragma once
 
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,15 +15,18 @@ namespace troupe::actors {
 struct console_settings {
   bool terminal = false;  // is stdout one?
   bool color = false;
-  bool quiet = false;  // errors only
+  bool quiet = false;    // errors only
+  std::string log_file;  // every line that is not a live one goes there as well; "" for none
   // Asks the system and the environment (NO_COLOR, TERM=dumb).
   static console_settings detect(bool quiet, bool disable_color);
 };
 
 class console {
  public:
-  explicit console(const console_settings& settings) : settings_(settings) {}
-  ~console() { clear_live(); }
+  explicit console(const console_settings& settings);
+  ~console();
+  console(const console&) = delete;
+  console& operator=(const console&) = delete;
 
   void start(const std::vector<std::pair<std::string, std::string>>& facts);
   void step(const progress& p, bool due);  // `due`: a log interval ends here
@@ -34,7 +38,10 @@ class console {
   void clear_live();
   void put(std::FILE* to, const std::string& text);
 
+  void log(const std::string& text);
+
   console_settings settings_;
+  std::FILE* log_ = nullptr;
   bool live_ = false;
 };
 

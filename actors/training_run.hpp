@@ -1,17 +1,17 @@
 // A whole training run of one worker: from a claimed run directory and settings to the last step's
-// checkpoint. Opens data and device, continues from the newest whole checkpoint, trains, validates,
-// records, saves at the end and at every orderly stop. The thin shell around trainer (what a step
-// computes) and model/checkpoint (what is kept); everything here is files, clock and terminal.
+// checkpoint. Opens data and device, continues from the newest whole checkpoint, trains, validates
+// and saves, at the end and at every orderly stop. The thin shell around trainer (what a step
+// computes), model/checkpoint (what is kept) and monitor (what is told).
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "actors/console.hpp"
-#include "actors/records.hpp"
-#include "actors/report.hpp"
+#include "actors/monitor.hpp"
 #include "actors/run_directory.hpp"
 #include "actors/trainer.hpp"
 #include "config/base/clock.hpp"
@@ -57,27 +57,21 @@ class training_run {
   status open_parts();
   status open_validation();
   result<bool> resume();  // false: the run is finished already
-  status accept(const checkpoint::manifest& found) const;
   void show_start();
   result<exit_code> train_steps();
-  status finish(exit_code code);
+  status save();
 
   status one_step(std::uint64_t step);
-  status record_step(const protocol::decision_record& decided, double seconds);
-  status check_skips(const protocol::decision_record& decided);
+  status count_skips();
   status validate_now();
-  status save();
   status warn_if_not_finite();
-  status write_report(std::optional<int> exit);
-  status event(json_line& line) { return events_->write(line); }
 
   std::uint64_t steps() const { return static_cast<std::uint64_t>(settings().training.steps); }
   const config::settings& settings() const { return request_.settings; }
   std::string checkpoints() const { return directory_.file(settings().checkpoint.folder); }
   checkpoint::facts checkpoint_facts() const;
   std::vector<checkpoint::state_view> state_views();
-  double now() const;
-  progress progress_now(double seconds_per_step, double tokens_per_second) const;
+  std::vector<checkpoint::layer_memory> state_memory();
 
   const run_directory& directory_;
   run_request request_;
@@ -87,24 +81,16 @@ class training_run {
   std::optional<model::data::dataset> data_;
   std::unique_ptr<trainer> trainer_;
   std::unique_ptr<validation_set> validation_;
-  std::optional<step_log> steps_;
-  std::optional<event_log> events_;
+  std::optional<monitor> monitor_;
   std::string data_digest_;
-  std::vector<std::int32_t> tokens_, targets_;
+  std::vector<std::int32_t> tokens_, targets_;  // of the step being computed
 
   // Where the run stands.
   std::uint64_t step_ = 0, updates_ = 0, tokens_seen_ = 0;
+  std::uint64_t first_step_ = 0;  // finished steps when this start began
   std::vector<checkpoint::history_entry> history_;
   protocol::decision_record last_;
   std::uint64_t skipped_in_a_row_ = 0;
-
-  // This start's measurements.
-  report report_;
-  double started_ = 0, in_steps_ = 0;
-  std::uint64_t first_step_ = 0;  // finished steps when this start began
-  std::uint64_t tokens_now_ = 0;  // trained by this start
-  double log_seconds_ = 0;        // since the last line
-  std::uint64_t log_tokens_ = 0, log_steps_ = 0;
 };
 
 }  // namespace troupe::actors

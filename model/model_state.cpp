@@ -1,6 +1,9 @@
 #include "model/model_state.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <span>
+#include <vector>
 
 #include "compute/random_normal.hpp"
 
@@ -48,13 +51,12 @@ void initialize(compute::executor& device, const description& d, const model_lay
                                     .purpose = compute::random_purpose::initialization,
                                     .sequence = t,
                                     .layer = static_cast<std::uint32_t>(l)};
-      for (std::size_t i = 0; i < tensor.size; ++i) {
-        float& value = values[tensor.offset + i];
-        if (is_gain(tensor.role)) {
-          value = 1.0f;
-        } else if (tensor.decays()) {
-          value = compute::normal(key, i) * factor;
-        }
+      const std::span<float> into = std::span(values).subspan(tensor.offset, tensor.size);
+      if (is_gain(tensor.role)) {
+        std::ranges::fill(into, 1.0f);
+      } else if (tensor.decays()) {
+        compute::fill_normal(key, 0, into);
+        for (float& value : into) value *= factor;
       }
     }
     device.run([&](compute::ops& ops) {

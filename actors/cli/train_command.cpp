@@ -57,7 +57,7 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
   common_options options;
   std::vector<std::string> sets;
   int workers = 1;
-  bool dry_run = false;
+  bool dry_run = false, no_color = false;
   line.app().add_option("CONFIG", options.config, "config file (TOML)")->required();
   line.app()
       .add_option("--workers", workers, "local worker processes")
@@ -69,12 +69,14 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
   line.app().add_option("--resume", options.resume, "auto, never, or a step");
   line.app().add_option("--report", options.report, "write report.json to this file as well");
   line.app().add_flag("--quiet", options.quiet, "errors only");
+  line.app().add_flag("--no-color", no_color, "no colour (metrics.disable_color_printing)");
   line.app().add_flag("--dry-run", dry_run,
                       "check config and data, print the config, start nothing");
   if (const auto code = line.parse(split.rest, out, err)) return *code;
   if (const int code = check_resume(options, err); code != 0) return code;
   sets.insert(sets.end(), split.overrides.begin(), split.overrides.end());
   if (!options.run_dir.empty()) sets.push_back("job.run_dir=" + options.run_dir);
+  if (no_color) sets.emplace_back("metrics.disable_color_printing=true");
   if (workers > 1) {
     return fail({exit_code::bad_config,
                  fmt::format("--workers {}: more than one worker is not in this version", workers)},
@@ -125,8 +127,10 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   if (!loaded) return fail(loaded.failure(), err);
   result<run_directory> run = run_directory::open(real_file_system(), options.run_dir);
   if (!run) return fail(run.failure(), err);
-  console screen(
-      console_settings::detect(options.quiet, loaded->settings.metrics.disable_color_printing));
+  console_settings shown =
+      console_settings::detect(options.quiet, loaded->settings.metrics.disable_color_printing);
+  shown.log_file = join_path(run->file("logs"), "worker-0.log");
+  console screen(shown);
   training_run training(*run, {loaded->settings, *parse_resume(options.resume), options.report},
                         {real_file_system(), real_clock(), screen, [] { return stop_signal(); }});
   return training.run();

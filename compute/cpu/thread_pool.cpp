@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include <chrono>
+#include <utility>
 
 #include "compute/executor.hpp"
 #include "config/base/error.hpp"
@@ -62,7 +63,14 @@ void thread_pool::work_off(int thread) {
   while (!cancelled()) {
     const std::size_t tile = next_.fetch_add(1, std::memory_order_relaxed);
     if (tile >= tiles_) return;
-    (*work_)(tile, thread);
+    try {
+      (*work_)(tile, thread);
+    } catch (...) {
+      // Must not leave a worker thread, nor the caller while others still use `work_`.
+      std::lock_guard lock(mutex_);
+      if (!trouble_) trouble_ = std::current_exception();
+      next_.store(tiles_, std::memory_order_relaxed);
+    }
   }
 }
 
@@ -84,6 +92,7 @@ void thread_pool::parallel_for(std::size_t tiles,
     const auto idle = [&] { return busy_.load(std::memory_order_acquire) == 0; };
     while (!spin(idle)) std::this_thread::yield();
   }
+  if (trouble_) std::rethrow_exception(std::exchange(trouble_, nullptr));
   if (cancelled()) throw executor::cancelled();
 }
 

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -26,8 +27,8 @@ class thread_pool {
 
   // Calls work(tile, thread) for every tile in 0 ... tiles-1; thread in 0 ... size()-1 names the
   // caller's scratch memory. Returns when all are done. Throws executor::cancelled if the flag was
-  // raised before all tiles were done; tiles already begun are finished first. Not reentrant, one
-  // caller at a time.
+  // raised before all tiles were done, or what `work` threw first; tiles already begun are finished
+  // before. Not reentrant, one caller at a time.
   void parallel_for(std::size_t tiles,
                     const std::function<void(std::size_t tile, int thread)>& work);
 
@@ -47,6 +48,7 @@ class thread_pool {
   std::atomic<int> busy_{0};
   std::atomic<std::uint64_t> round_{0};  // rises by one a parallel_for
   std::atomic<bool> stop_{false};
+  std::exception_ptr trouble_;  // what `work` threw first; under mutex_ while threads work
   std::mutex mutex_;
   std::condition_variable wake_;
 };

@@ -54,7 +54,8 @@ class [[nodiscard]] result {
   explicit operator bool() const { return state_.index() == 0; }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(value()); }
+  // By value: a reference into a result that is about to end would dangle.
+  T operator*() && { return std::move(value()); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 

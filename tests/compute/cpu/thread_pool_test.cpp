@@ -5,6 +5,8 @@
 
 #include <barrier>
 #include <set>
+#include <stdexcept>
+#include <string>
 
 #include "compute/executor.hpp"
 
@@ -52,6 +54,26 @@ TEST(thread_pool, gives_every_thread_its_own_number_and_the_default_floating_poi
     });
     EXPECT_EQ(std::set<int>(numbers.begin(), numbers.end()).size(), numbers.size());
     EXPECT_EQ(environments, std::vector<unsigned>(threads, 0x1F80u));
+  }
+}
+
+TEST(thread_pool, rethrows_on_the_caller_what_a_tile_threw_and_works_on) {
+  for (int threads = 1; threads <= 4; ++threads) {
+    thread_pool pool(threads);
+    for (const std::size_t bad : {0, 7, 99}) {
+      const auto work = [&](std::size_t tile, int) {
+        if (tile == bad) throw std::out_of_range("tile " + std::to_string(tile));
+      };
+      try {
+        pool.parallel_for(100, work);
+        FAIL() << "nothing was thrown";
+      } catch (const std::out_of_range& trouble) {
+        EXPECT_EQ(std::string(trouble.what()), "tile " + std::to_string(bad));
+      }
+      std::atomic<int> visits = 0;
+      pool.parallel_for(100, [&](std::size_t, int) { ++visits; });
+      EXPECT_EQ(visits, 100);
+    }
   }
 }
 

@@ -1,0 +1,82 @@
+// What the outside sees of a run: steps.jsonl, events.jsonl, report.json and the lines on the
+// screen. It is told what happened and decides nothing; everything that counts time or tokens for
+// people is here, so that the training itself has no clock to look at.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/console.hpp"
+#include "actors/protocol/decision.hpp"
+#include "actors/records.hpp"
+#include "actors/report.hpp"
+#include "actors/run_directory.hpp"
+#include "actors/validation.hpp"
+#include "config/base/clock.hpp"
+#include "model/checkpoint/save.hpp"
+
+namespace troupe::actors {
+
+struct monitor_settings {
+  std::uint64_t steps = 0;     // of the whole run
+  std::uint64_t log_freq = 1;  // steps between two lines
+  std::string report_file;     // besides RUN_DIR/report.json; "" for none
+};
+
+class monitor {
+ public:
+  static result<monitor> open(file_system& files, const run_directory& directory,
+                              const clock_source& clock, console& screen,
+                              const monitor_settings& settings);
+
+  std::uint64_t last_recorded_step() const { return steps_.last_step(); }
+
+  // What utilization is measured against; `peak_source` in words.
+  void set_speed_facts(double flops_per_token, double peak_flops, const std::string& peak_source);
+  void set_activation_bytes(std::uint64_t bytes) { report_.peak_activation_bytes = bytes; }
+
+  // Each writes its event, and says it where a person should know.
+  status started(std::uint64_t from_step);
+  status step(const protocol::decision_record& decided, double seconds);
+  status validated(std::uint64_t step, const validation_result& measured);
+  status told_to_stop(std::uint64_t step, const std::string& signal);
+  status weights_not_finite(std::uint64_t step, const std::string& layer);
+  status save_begins(std::uint64_t step);
+  status saved(std::uint64_t step, const checkpoint::saved& what, double seconds);
+  status save_failed(std::uint64_t step, const error& why);
+  void set_hashes(const hash128& weights, const hash128& state);
+
+  // The last words of a run that came to its end or stopped in order, or of one that failed.
+  status finished(std::uint64_t step, exit_code code);
+  void failed(std::uint64_t step, const error& why);
+
+  double now() const { return std::chrono::duration<double>(clock_->now()).count(); }
+
+ private:
+  monitor(file_system& files, const run_directory& directory, const clock_source& clock,
+          console& screen, const monitor_settings& settings, step_log steps, event_log events);
+  progress progress_now(const protocol::decision_record& decided) const;
+  status say_skipped(const protocol::decision_record& decided);
+  status write_report(std::optional<exit_code> exit);
+
+  file_system* files_;
+  const run_directory* directory_;
+  const clock_source* clock_;
+  console* screen_;
+  monitor_settings settings_;
+  step_log steps_;
+  event_log events_;
+  report report_;
+  double started_;
+  std::uint64_t first_step_ = 0;  // finished steps when this start began
+  std::uint64_t tokens_ = 0;      // of steps of this start
+  double in_steps_ = 0;           // [s]
+  double line_seconds_ = 0;       // since the last progress line
+  std::uint64_t line_tokens_ = 0, line_steps_ = 0;
+};
+
+}  // namespace troupe::actors
