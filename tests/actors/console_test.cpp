@@ -7,6 +7,8 @@
 
 #include <array>
 
+#include "tests/model/data/data_files.hpp"
+
 namespace troupe::actors {
 namespace {
 
@@ -105,6 +107,25 @@ TEST(console, when_quiet_tells_failures_only) {
   const shown s = show_run({.terminal = true, .color = true, .quiet = true});
   EXPECT_EQ(s.out, "");
   EXPECT_EQ(s.err, "troupe: the disk is full\n");
+}
+
+TEST(console, keeps_its_lines_in_a_log_as_well_and_appends_to_it) {
+  const model::data::folder place;
+  const std::string path = place.write("worker.log", "of an earlier start\n");
+  const shown s = show_run({.terminal = true, .color = true, .quiet = true, .log_file = path});
+  EXPECT_EQ(s.out, "");
+  const std::string log = model::data::read_all(path);
+  EXPECT_EQ(log.find_first_of("\r\033"), std::string::npos);
+  EXPECT_TRUE(log.starts_with("of an earlier start\n"));
+  // Two facts, ten log intervals, an event, a result, a failure.
+  EXPECT_EQ(std::ranges::count(log, '\n'), 1 + 2 + 10 + 3);
+  EXPECT_THAT(log, HasSubstr("Z  the disk is full\n"));
+}
+
+TEST(console, goes_on_without_a_log_that_it_cannot_write) {
+  EXPECT_EQ(
+      show_run({.terminal = false, .color = false, .quiet = true, .log_file = "/nowhere/x"}).err,
+      "troupe: the disk is full\n");
 }
 
 TEST(console, is_no_terminal_when_its_output_is_captured) {
