@@ -15,8 +15,8 @@ namespace troupe::actors {
 struct console_settings {
   bool terminal = false;  // is stdout one?
   bool color = false;
-  bool quiet = false;    // errors only
-  std::string log_file;  // every line that is not a live one goes there as well; "" for none
+  bool quiet = false;         // errors only
+  std::string log_file = {};  // every line that is not a live one goes there as well; "" for none
   // Asks the system and the environment (NO_COLOR, TERM=dumb).
   static console_settings detect(bool quiet, bool disable_color);
 };
