@@ -202,6 +202,22 @@ status monitor::finished(std::uint64_t step, exit_code code) {
   return done{};
 }
 
+status monitor::was_finished(const checkpoint::manifest& last) {
+  const std::string name = directory_->file("report.json");
+  result<bool> there = files_->exists(name);
+  if (!there) return there.failure();
+  if (!*there) {  // the end came between the checkpoint and the report
+    set_hashes(last.weights_hash, last.state_hash);
+    report_.steps = last.about.step;
+    report_.final_loss = steps_.record_of(last.about.step).loss;
+    return write_report(exit_code::ok);
+  }
+  if (settings_.report_file.empty()) return done{};
+  result<std::string> text = read_file(*files_, name, std::uint64_t{1} << 20);
+  if (!text) return text.failure();
+  return replace(*files_, settings_.report_file, *text);
+}
+
 // The first cause is told already and has to stay the last word: what fails here, on a full disk
 // for example, is not reported again.
 void monitor::failed(std::uint64_t step, const error& why) {

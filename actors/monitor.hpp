@@ -50,6 +50,8 @@ class monitor {
   status save_failed(std::uint64_t step, const error& why);
   void set_hashes(const hash128& weights, const hash128& state);
 
+  // A start on a run that is finished: its report is there, and where it was asked for.
+  status was_finished(const checkpoint::manifest& last);
   // The last words of a run that came to its end or stopped in order, or of one that failed.
   status finished(std::uint64_t step, exit_code code);
   void failed(std::uint64_t step, const error& why);

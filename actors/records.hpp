@@ -41,6 +41,10 @@ class step_log {
   static result<step_log> open(file_system& files, const std::string& path);
 
   std::uint64_t last_step() const { return records_.size(); }
+  const step_record& record_of(std::uint64_t step) const {
+    ensure(step >= 1 && step <= last_step(), "a step was looked up that has no record");
+    return records_[step - 1];
+  }
   // The next step is written; a step that stands already is compared, and a difference is an error.
   status add(const step_record& record);
   status sync();

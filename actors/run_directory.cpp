@@ -143,6 +143,24 @@ result<run_directory> run_directory::claim(file_system& files, const std::string
   return run;
 }
 
+int run_directory::lock_fd() const { return lock_ ? lock_->fd : -1; }
+
+result<run_directory> run_directory::join(file_system& files, const std::string& path,
+                                          const clock_source& clock, int inherited_lock) {
+  struct stat held {
+  }, named{};
+  const bool is_ours = inherited_lock >= 0 && fstat(inherited_lock, &held) == 0 &&
+                       stat(join_path(path, "lock").c_str(), &named) == 0 &&
+                       held.st_dev == named.st_dev && held.st_ino == named.st_ino &&
+                       flock(inherited_lock, LOCK_EX | LOCK_NB) == 0;
+  if (!is_ours) return claim(files, path, clock);
+  result<run_directory> run = open(files, path);
+  if (!run) return run;
+  run->lock_ = std::make_shared<lock>();
+  run->lock_->fd = inherited_lock;
+  return run;
+}
+
 result<run_directory> run_directory::open(file_system& files, const std::string& path) {
   run_directory run;
   run.path_ = path;

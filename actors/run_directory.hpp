@@ -19,9 +19,15 @@ class run_directory {
   // ends.
   static result<run_directory> claim(file_system& files, const std::string& path,
                                      const clock_source& clock);
-  // For a worker whose launcher holds the lock, and for commands that only read.
+  // For a worker that its launcher started: `inherited_lock` is the launcher's open lock. Without
+  // it
+  // (-1), or if it is not this directory's lock, the worker has to claim the directory itself.
+  static result<run_directory> join(file_system& files, const std::string& path,
+                                    const clock_source& clock, int inherited_lock);
+  // For commands that only read.
   static result<run_directory> open(file_system& files, const std::string& path);
 
+  int lock_fd() const;  // to hand to a worker; -1 if the lock is not held
   const std::string& path() const { return path_; }
   const std::string& run_id() const { return run_id_; }
   bool is_new() const { return is_new_; }

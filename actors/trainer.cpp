@@ -43,11 +43,16 @@ void trainer::initialize() {
   model::initialize(network_.device(), network_.described(), layout(), settings_.seed, state_);
 }
 
-protocol::decision_record trainer::step(std::uint64_t step, std::uint64_t updates_before,
-                                        std::span<const std::int32_t> tokens,
-                                        std::span<const std::int32_t> targets) {
+std::optional<protocol::decision_record> trainer::step(std::uint64_t step,
+                                                       std::uint64_t updates_before,
+                                                       std::span<const std::int32_t> tokens,
+                                                       std::span<const std::int32_t> targets,
+                                                       const std::function<bool()>& give_up) {
   stopwatch watch;
-  const model::leaf_losses losses = pass_.run(state_, step, tokens, targets);
+  const std::optional<model::leaf_losses> computed =
+      pass_.run(state_, step, tokens, targets, give_up);
+  if (!computed) return std::nullopt;
+  const model::leaf_losses& losses = *computed;
   times_.compute = watch.lap();
   const protocol::step_votes votes{.loss_sum = model::tree_sum(losses.loss_sums),
                                    .tokens = model::tree_sum(losses.tokens),

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 
 #include "actors/protocol/decision.hpp"
@@ -43,10 +45,13 @@ class trainer {
   // Parameters from the seed, moments zero.
   void initialize();
 
-  // Takes version step - 1 to version step. tokens, targets: [global batch, T].
-  protocol::decision_record step(std::uint64_t step, std::uint64_t updates_before,
-                                 std::span<const std::int32_t> tokens,
-                                 std::span<const std::int32_t> targets);
+  // Takes version step - 1 to version step. tokens, targets: [global batch, T]. `give_up` is asked
+  // between the jobs of the computation; once it says yes, nothing has changed and nothing is
+  // returned.
+  std::optional<protocol::decision_record> step(std::uint64_t step, std::uint64_t updates_before,
+                                                std::span<const std::int32_t> tokens,
+                                                std::span<const std::int32_t> targets,
+                                                const std::function<bool()>& give_up = {});
   const step_seconds& last_times() const { return times_; }
 
   // The gradient sums of the last step: for tests against other implementations.

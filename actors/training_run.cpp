@@ -12,10 +12,14 @@
 #include "actors/validation.hpp"
 #include "actors/version.hpp"
 #include "compute/cpu/kernels.hpp"
+#include "config/print.hpp"
 #include "model/checkpoint/save.hpp"
 
 namespace troupe::actors {
 namespace {
+
+// How long a step may go on after a notice to stop.
+constexpr double patience_seconds = 5;
 
 bool all_finite(std::span<const float> values) {
   return std::ranges::all_of(values, [](float v) { return std::isfinite(v); });
@@ -115,10 +119,12 @@ status training_run::open_validation() {
     around_.screen.event(fmt::format("validation uses all {} windows of {}; {} were asked for", all,
                                      settings().validation.path, wanted));
   }
-  const auto rows = static_cast<std::size_t>(settings().validation.micro_batch_size *
-                                             settings().training.seq_len);
+  const std::uint64_t windows = std::min(all, wanted);
+  const std::uint64_t at_once =
+      std::min(windows, static_cast<std::uint64_t>(settings().validation.micro_batch_size));
   validation_ = std::make_unique<validation_set>(validation_set{
-      std::move(*data), model::evaluation(trainer_->network(), rows), std::min(all, wanted)});
+      std::move(*data),
+      model::evaluation(trainer_->network(), at_once * trainer_->settings().seq_len), windows});
   return done{};
 }
 
@@ -171,6 +177,7 @@ result<bool> training_run::resume() {
       around_.screen.say(fmt::format("{} is finished: step {} of {} is on disk (weights_hash {})",
                                      directory_.path(), step_, steps(),
                                      found->from->weights_hash.hex()));
+      if (status told = monitor_->was_finished(*found->from); !told) return told.failure();
       return false;
     }
   } else {
@@ -182,6 +189,11 @@ result<bool> training_run::resume() {
   if (!removed) return removed.failure();
   for (const std::string& name : *removed) {
     around_.screen.event(fmt::format("removed {}: what an interrupted save had left", name));
+  }
+  // Only now: a refused resume leaves the directory as it was.
+  if (status written = directory_.write_config(around_.files, config::show_toml(settings()));
+      !written) {
+    return written.failure();
   }
   if (status told = monitor_->started(step_); !told) return told.failure();
   return true;
@@ -235,6 +247,7 @@ result<exit_code> training_run::train_steps() {
       return exit_code::interrupted;
     }
     if (status stepped = one_step(step_ + 1); !stepped) return stepped.failure();
+    if (around_.stop_signal() != 0) continue;  // told above, before anything long begins
     if (validation_ && (step_ % validation_freq == 0 || step_ == steps())) {
       if (status valid = validate_now(); !valid) return valid.failure();
     }
@@ -254,7 +267,15 @@ status training_run::one_step(std::uint64_t step) {
       return filled.failure();
     }
   }
-  last_ = trainer_->step(step, updates_, tokens_, targets_);
+  // A step that takes long is given up for a notice: it is computed again after the resume, with
+  // the same bits. A short one is finished.
+  const auto give_up = [this, start] {
+    return monitor_->now() - start > patience_seconds && around_.stop_signal() != 0;
+  };
+  const std::optional<protocol::decision_record> decided =
+      trainer_->step(step, updates_, tokens_, targets_, give_up);
+  if (!decided) return done{};
+  last_ = *decided;
   step_ = step;
   updates_ = last_.updates;
   tokens_seen_ += static_cast<std::uint64_t>(last_.tokens);

@@ -24,9 +24,9 @@ class executor {
  public:
   enum class priority : std::uint8_t { protocol, compute };
   using job = std::function<void(ops&)>;
-  // Called once the job's work is complete, on the executor's thread; for a job that cancel() dropped,
-  // on the thread that cancels. The pointer is null on success, else what the job threw; a job that
-  // was dropped or cut short by cancel() reports `cancelled`.
+  // Called once the job's work is complete, on the executor's thread; for a job that cancel()
+  // dropped, on the thread that cancels. The pointer is null on success, else what the job threw; a
+  // job that was dropped or cut short by cancel() reports `cancelled`.
   using completion = std::function<void(std::exception_ptr)>;
   struct cancelled : std::exception {
     const char* what() const noexcept override { return "the job was cancelled"; }

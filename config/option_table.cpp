@@ -302,7 +302,7 @@ std::vector<option> make_options() {
               "A step whose gradient is not finite changes nothing and is counted as skipped.",
               MEMBER(training.skip_nonfinite)),
       integer("training.max_skipped_steps", "10", count, "updates", bits::no,
-              "So many skipped steps in a row end the run with exit code 65.",
+              "More skipped steps in a row than this end the run with exit code 65.",
               MEMBER(training.max_skipped_steps)),
 
       // [compute]

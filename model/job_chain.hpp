@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -13,14 +14,20 @@ namespace troupe::model {
 
 class job_chain {
  public:
-  explicit job_chain(compute::executor& device)
-      : device_(device), shared_(std::make_shared<shared>()) {}
+  // `give_up`, if there is one, is asked before each job; once it says yes, the chain ends as
+  // cancelled.
+  explicit job_chain(compute::executor& device, std::function<bool()> give_up = {})
+      : device_(device), shared_(std::make_shared<shared>()) {
+    shared_->give_up = std::move(give_up);
+  }
 
   void add(compute::executor::job work) {
     device_.submit(
         compute::executor::priority::compute,
         [work = std::move(work), s = shared_](compute::ops& ops) {
-          if (!s->failed.load(std::memory_order_relaxed)) work(ops);
+          if (s->failed.load(std::memory_order_relaxed)) return;
+          if (s->give_up && s->give_up()) throw compute::executor::cancelled();
+          work(ops);
         },
         [s = shared_](std::exception_ptr trouble) {
           if (!trouble) return;
@@ -45,6 +52,7 @@ class job_chain {
 
  private:
   struct shared {
+    std::function<bool()> give_up;
     std::mutex mutex;
     std::exception_ptr first;
     std::atomic<bool> failed{false};

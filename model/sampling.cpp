@@ -1,6 +1,7 @@
 #include "model/sampling.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -18,6 +19,7 @@ std::int32_t draw_token(std::span<const float> logits, const sampling_settings& 
   // By falling logit, ties by rising id: one order, whatever sort does with equals.
   std::ranges::sort(order, [&](std::int32_t a, std::int32_t b) {
     const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+    if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) || (std::isnan(y) && a < b);
     return x != y ? x > y : a < b;
   });
   if (settings.temperature <= 0) return order.front();

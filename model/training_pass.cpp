@@ -45,9 +45,10 @@ training_pass::training_pass(const network& net, const batch_shape& shape)
   loss_sums_ = device.allocate(shape.virtual_ranks, dtype::float64);
 }
 
-leaf_losses training_pass::run(const model_state& state, std::uint64_t step,
-                               std::span<const std::int32_t> tokens,
-                               std::span<const std::int32_t> targets) {
+std::optional<leaf_losses> training_pass::run(const model_state& state, std::uint64_t step,
+                                              std::span<const std::int32_t> tokens,
+                                              std::span<const std::int32_t> targets,
+                                              const std::function<bool()>& give_up) {
   const std::size_t all_rows = shape_.global_batch * net_.seq_len();
   ensure(tokens.size() == all_rows && targets.size() == all_rows,
          "a step needs its whole global batch");
@@ -61,7 +62,7 @@ leaf_losses training_pass::run(const model_state& state, std::uint64_t step,
   for (std::size_t i = 0; i < all_rows; ++i)
     losses.tokens[i / rank_rows] += targets[i] >= 0 ? 1.0 : 0.0;
 
-  job_chain jobs(net_.device());
+  job_chain jobs(net_.device(), give_up);
   jobs.add([&](ops& ops) {
     ops.copy(compute::host_view(tokens), tokens_.all());
     ops.copy(compute::host_view(targets), targets_.all());
@@ -84,7 +85,11 @@ leaf_losses training_pass::run(const model_state& state, std::uint64_t step,
       ops.add(tied_head_.front().sum(), sum, sum);
     }
   });
-  jobs.wait();
+  try {
+    jobs.wait();
+  } catch (const compute::executor::cancelled&) {
+    return std::nullopt;
+  }
   return losses;
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,8 +39,11 @@ class training_pass {
 
   // tokens, targets: [global_batch, T]; target -1 counts for nothing. Blocks until the sums are
   // ready.
-  leaf_losses run(const model_state& state, std::uint64_t step,
-                  std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets);
+  // `give_up` is asked before each job; nothing is returned once it says yes.
+  std::optional<leaf_losses> run(const model_state& state, std::uint64_t step,
+                                 std::span<const std::int32_t> tokens,
+                                 std::span<const std::int32_t> targets,
+                                 const std::function<bool()>& give_up = {});
 
   // The gradient sum of a layer's flat vector (not yet divided by the token count). A tied table's
   // sum is embedding + head. Valid until the next run.

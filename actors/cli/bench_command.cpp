@@ -75,7 +75,7 @@ bench_figures measure(const config::settings& s, int steps) {
       timed.reset();
     }
     const auto start = std::chrono::steady_clock::now();
-    updates = train.step(static_cast<std::uint64_t>(n), updates, tokens, targets).updates;
+    updates = train.step(static_cast<std::uint64_t>(n), updates, tokens, targets)->updates;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     if (n > warmup) figures.step_seconds.push_back(took.count());
   }

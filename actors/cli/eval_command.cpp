@@ -74,8 +74,12 @@ int eval_command(arguments args, std::ostream& out, std::ostream& err) {
   line.app()
       .add_option("--data", r.data, "file or pattern: text, JSON lines or llm.c tokens")
       ->required();
-  line.app().add_option("--seq-len", r.seq_len, "window [tokens]; 0: the model's longest");
-  line.app().add_option("--windows", r.windows, "at most this many windows; 0: all");
+  line.app()
+      .add_option("--seq-len", r.seq_len, "window [tokens]; 0: the model's longest")
+      ->check(CLI::NonNegativeNumber);
+  line.app()
+      .add_option("--windows", r.windows, "at most this many windows; 0: all")
+      ->check(CLI::NonNegativeNumber);
   line.app()
       .add_option("--batch", r.batch, "windows computed at once")
       ->check(CLI::Range(1, 1 << 20));
@@ -100,7 +104,7 @@ int eval_command(arguments args, std::ostream& out, std::ostream& err) {
   const std::uint64_t windows =
       r.windows == 0 ? data->windows() : std::min(r.windows, data->windows());
   const model::network net(*m->device, m->description, m->layout, r.seq_len, 0);
-  model::evaluation evaluation(net, r.batch * r.seq_len);
+  model::evaluation evaluation(net, std::min<std::uint64_t>(r.batch, windows) * r.seq_len);
   result<validation_result> measured = validate(evaluation, m->state, r.seq_len, windows, 1,
                                                 [&](std::uint64_t w, std::span<std::int32_t> tokens,
                                                     std::span<std::int32_t> targets) -> status {

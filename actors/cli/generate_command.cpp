@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "actors/cli/command_line.hpp"
 #include "actors/cli/commands.hpp"
@@ -34,8 +35,8 @@ std::vector<std::int32_t> prompt_tokens(const request& r, const loaded_model& m)
   return tokens;
 }
 
-void write_sample(const request& r, const loaded_model& m, model::evaluation& evaluation,
-                  std::uint64_t sample, std::ostream& out) {
+status write_sample(const request& r, const loaded_model& m, model::evaluation& evaluation,
+                    std::uint64_t sample, std::ostream& out) {
   std::vector<std::int32_t> tokens = prompt_tokens(r, m);
   std::vector<float> logits(m.description.vocabulary);
   out << r.prompt;
@@ -43,6 +44,12 @@ void write_sample(const request& r, const loaded_model& m, model::evaluation& ev
     const std::size_t window = std::min(tokens.size(), m.positions());
     evaluation.logits(m.state, 1, window, std::span<const std::int32_t>(tokens).last(window), true,
                       logits);
+    if (!std::ranges::all_of(logits, [](float v) { return std::isfinite(v); })) {
+      return error{exit_code::bad_data,
+                   fmt::format("the model of step {} in {} gives logits that are not finite: its "
+                               "training went wrong",
+                               m.step, r.run_dir)};
+    }
     const std::int32_t next = model::draw_token(logits, r.sampling, sample, made);
     tokens.push_back(next);
     if (next < 256) {
@@ -55,6 +62,7 @@ void write_sample(const request& r, const loaded_model& m, model::evaluation& ev
     out.flush();
   }
   out << "\n";
+  return done{};
 }
 
 }  // namespace
@@ -67,19 +75,28 @@ int generate_command(arguments args, std::ostream& out, std::ostream& err) {
   request r;
   line.app().add_option("RUN_DIR", r.run_dir, "run directory")->required();
   line.app().add_option("--prompt", r.prompt, "text to continue; empty: a new document");
-  line.app().add_option("--tokens", r.tokens, "most tokens to make a sample");
+  line.app()
+      .add_option("--tokens", r.tokens, "most tokens to make a sample")
+      ->check(CLI::NonNegativeNumber);
   line.app()
       .add_option("--temperature", r.sampling.temperature, "0: always the most probable token")
       ->check(CLI::Range(0.0, 100.0));
-  line.app().add_option("--top-k", r.sampling.top_k,
-                        "draw from the k most probable tokens; 0: from all");
-  line.app().add_option("--seed", r.sampling.seed, "the same seed gives the same text");
-  line.app().add_option("--samples", r.samples, "how many");
+  line.app().add_option(
+      "--top-k", r.sampling.top_k,
+      "draw from the k most probable tokens->check(CLI::NonNegativeNumber); 0: from all");
+  line.app()
+      .add_option("--seed", r.sampling.seed, "the same seed gives the same text")
+      ->check(CLI::NonNegativeNumber);
+  line.app().add_option("--samples", r.samples, "how many")->check(CLI::NonNegativeNumber);
   line.app().add_flag("--ignore-end", r.ignore_end, "go on after the model ends the document");
   line.app()
       .add_option("--threads", r.threads, "threads (0: all cores)")
       ->check(CLI::Range(0, 1024));
   if (const auto code = line.parse(args, out, err)) return *code;
+  if (!std::isfinite(r.sampling.temperature)) {
+    err << "troupe: --temperature has to be a number from 0 to 100\n";
+    return static_cast<int>(exit_code::usage);
+  }
   result<loaded_model> m = load_model(r.run_dir, r.threads);
   if (!m) {
     err << "troupe: " << m.failure().message << "\n";
@@ -89,7 +106,11 @@ int generate_command(arguments args, std::ostream& out, std::ostream& err) {
   model::evaluation evaluation(net, m->positions());
   for (std::uint64_t sample = 0; sample < r.samples; ++sample) {
     if (sample > 0) out << "---\n";
-    write_sample(r, *m, evaluation, sample, out);
+    if (status written = write_sample(r, *m, evaluation, sample, out); !written) {
+      out << "\n";
+      err << "troupe: " << written.failure().message << "\n";
+      return static_cast<int>(written.failure().code);
+    }
   }
   return 0;
 }

@@ -76,7 +76,10 @@ int dispatch(arguments args) {
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
   try {
-    return troupe::actors::cli::dispatch(args);
+    const int code = troupe::actors::cli::dispatch(args);
+    if (std::cout.flush() || code != 0) return code;
+    std::cerr << "troupe: the output could not be written\n";
+    return static_cast<int>(troupe::exit_code::io);
   } catch (const std::bad_alloc&) {
     std::cerr << "troupe: out of memory; try a smaller training.micro_batch_size\n";
     return static_cast<int>(troupe::exit_code::io);

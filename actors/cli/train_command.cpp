@@ -4,13 +4,18 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <ostream>
 
 #include "actors/cli/command_line.hpp"
 #include "actors/cli/commands.hpp"
 #include "actors/from_settings.hpp"
 #include "actors/launcher.hpp"
+#include "actors/memory_check.hpp"
 #include "actors/stop_signals.hpp"
 #include "actors/training_run.hpp"
 #include "config/load.hpp"
@@ -76,6 +81,14 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
   if (const int code = check_resume(options, err); code != 0) return code;
   sets.insert(sets.end(), split.overrides.begin(), split.overrides.end());
   if (!options.run_dir.empty()) sets.push_back("job.run_dir=" + options.run_dir);
+  if (!options.report.empty()) {
+    const std::string folder = parent_path(options.report);
+    if (access(folder.c_str(), W_OK) != 0) {
+      return fail({exit_code::usage, fmt::format("--report {}: cannot write into {}: {}",
+                                                 options.report, folder, std::strerror(errno))},
+                  err);
+    }
+  }
   if (no_color) sets.emplace_back("metrics.disable_color_printing=true");
   if (workers > 1) {
     return fail({exit_code::bad_config,
@@ -88,6 +101,10 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
   if (!loaded) return fail(loaded.failure(), err);
   const config::settings& s = loaded->settings;
   if (status sound = model::check(description_from(s)); !sound) return fail(sound.failure(), err);
+  if (status fits = check_memory(description_from(s), trainer_settings_from(s), memory_available());
+      !fits) {
+    return fail(fits.failure(), err);
+  }
   if (dry_run) {
     result<model::data::dataset> data = model::data::dataset::open(training_data_from(s));
     if (!data) return fail(data.failure(), err);
@@ -97,27 +114,39 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
 
   result<run_directory> run = run_directory::claim(real_file_system(), s.job.run_dir, real_clock());
   if (!run) return fail(run.failure(), err);
-  if (status written = run->write_config(real_file_system(), config::show_toml(s)); !written) {
+  // The worker makes this the run's config.toml once it may go on with it.
+  const std::string next_config = run->file("config.next.toml");
+  if (status written = replace(real_file_system(), next_config, config::show_toml(s)); !written) {
     return fail(written.failure(), err);
   }
-  std::vector<std::string> worker = {"troupe",      "worker",    run->file("config.toml"),
-                                     "--run-dir",   run->path(), "--resume",
+  std::vector<std::string> worker = {"troupe",
+                                     "worker",
+                                     next_config,
+                                     "--run-dir",
+                                     run->path(),
+                                     "--lock-fd",
+                                     fmt::format("{}", run->lock_fd()),
+                                     "--resume",
                                      options.resume};
   if (!options.report.empty()) worker.insert(worker.end(), {"--report", options.report});
   if (options.quiet) worker.emplace_back("--quiet");
   out.flush();
-  return run_worker_process(worker);
+  const int code = run_worker_process(worker);
+  (void)real_file_system().remove(next_config);  // the run's own config.toml says what was used
+  return code;
 }
 
 int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   command_line line("worker", "One worker of a run; `troupe train` starts it.",
                     "  troupe worker outputs/a/config.toml --run-dir outputs/a\n");
   common_options options;
+  int lock_fd = -1;
   line.app().add_option("CONFIG", options.config, "effective config of the run")->required();
   line.app().add_option("--run-dir", options.run_dir, "run directory")->required();
   line.app().add_option("--resume", options.resume, "auto, never, or a step");
   line.app().add_option("--report", options.report, "write report.json to this file as well");
   line.app().add_flag("--quiet", options.quiet, "errors only");
+  line.app().add_option("--lock-fd", lock_fd, "the launcher's open lock of the run directory");
   if (const auto code = line.parse(args, out, err)) return *code;
   if (const int code = check_resume(options, err); code != 0) return code;
   take_stop_signals();
@@ -125,7 +154,8 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   result<config::loaded> loaded =
       config::load({.file = options.config, .text = {}, .environment = {}, .overrides = {}});
   if (!loaded) return fail(loaded.failure(), err);
-  result<run_directory> run = run_directory::open(real_file_system(), options.run_dir);
+  result<run_directory> run =
+      run_directory::join(real_file_system(), options.run_dir, real_clock(), lock_fd);
   if (!run) return fail(run.failure(), err);
   console_settings shown =
       console_settings::detect(options.quiet, loaded->settings.metrics.disable_color_printing);

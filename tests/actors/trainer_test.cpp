@@ -91,7 +91,7 @@ run_bits train(const model::description& d, const run_shape& shape, const place&
   std::uint64_t updates = 0;
   for (std::uint64_t step = 1; step <= shape.steps; ++step) {
     const tests::token_batch batch = batch_of(shape, d, step);
-    const protocol::decision_record record = t.step(step, updates, batch.tokens, batch.targets);
+    const protocol::decision_record record = *t.step(step, updates, batch.tokens, batch.targets);
     EXPECT_FALSE(record.skip) << record.why_skipped;
     updates = record.updates;
     bits.losses.push_back(record.loss);
@@ -236,7 +236,7 @@ TEST(trainer, learns_a_batch_by_heart) {
     const tests::token_batch batch = batch_of(shape, d, 1);
     double first = 0, last = 0;
     for (std::uint64_t step = 1; step <= 60; ++step) {
-      last = t.step(step, step - 1, batch.tokens, batch.targets).loss;
+      last = t.step(step, step - 1, batch.tokens, batch.targets)->loss;
       if (step == 1) first = last;
     }
     EXPECT_NEAR(first, std::log(97.0), 0.1);  // knows nothing: all tokens are alike
@@ -262,7 +262,7 @@ class skipped_step : public testing::Test {
   }
   protocol::decision_record step(trainer& t, std::uint64_t n) {
     const tests::token_batch batch = batch_of(shape_, d_, n);
-    const protocol::decision_record record = t.step(n, updates_, batch.tokens, batch.targets);
+    const protocol::decision_record record = *t.step(n, updates_, batch.tokens, batch.targets);
     updates_ = record.updates;
     return record;
   }

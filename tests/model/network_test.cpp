@@ -65,7 +65,7 @@ TEST(evaluation, has_the_losses_of_the_training_pass_bit_for_bit) {
     const std::vector<float> losses = s.losses(2);
     // One virtual rank a sequence, so that each sequence's own sum can be compared.
     training_pass pass(s.net, {sequences, sequences, 3});
-    const leaf_losses sums = pass.run(s.state, 1, s.batch.tokens, s.batch.targets);
+    const leaf_losses sums = *pass.run(s.state, 1, s.batch.tokens, s.batch.targets);
     for (std::size_t i = 0; i < sequences; ++i) {
       double sum = 0;
       for (std::size_t t = 0; t < seq_len; ++t) sum += losses[i * seq_len + t];

@@ -48,15 +48,16 @@ TEST(training_pass, adds_the_gradients_of_the_virtual_ranks_in_the_fixed_tree) {
     subject s(d, seq_len);
     const tests::token_batch batch = tests::random_batch(4, 1, 6 * seq_len, d.vocabulary);
     training_pass whole(s.net, {6, 3, 4});
-    const leaf_losses losses = whole.run(s.state, 1, batch.tokens, batch.targets);
+    const leaf_losses losses = *whole.run(s.state, 1, batch.tokens, batch.targets);
     ASSERT_EQ(losses.loss_sums.size(), 3u);
 
     std::vector<std::vector<float>> ranks;
     for (std::size_t r = 0; r < 3; ++r) {
       training_pass alone(s.net, {2, 1, 1});
       const std::size_t rows = 2 * seq_len;
-      const leaf_losses own = alone.run(s.state, 1, std::span(batch.tokens).subspan(r * rows, rows),
-                                        std::span(batch.targets).subspan(r * rows, rows));
+      const leaf_losses own =
+          *alone.run(s.state, 1, std::span(batch.tokens).subspan(r * rows, rows),
+                     std::span(batch.targets).subspan(r * rows, rows));
       EXPECT_EQ(own.loss_sums[0], losses.loss_sums[r]);
       EXPECT_EQ(own.tokens[0], losses.tokens[r]);
       EXPECT_GT(own.tokens[0], 0);
@@ -92,8 +93,9 @@ TEST(training_pass, a_tied_table_gets_the_gradients_of_head_and_embedding) {
 
     const tests::token_batch batch = tests::random_batch(4, 1, 6 * seq_len, d.vocabulary);
     training_pass a(tied.net, {6, 3, 4}), b(untied.net, {6, 3, 2});
-    const leaf_losses tied_losses = a.run(tied.state, 1, batch.tokens, batch.targets);
-    EXPECT_EQ(b.run(untied.state, 1, batch.tokens, batch.targets).loss_sums, tied_losses.loss_sums);
+    const leaf_losses tied_losses = *a.run(tied.state, 1, batch.tokens, batch.targets);
+    EXPECT_EQ(b.run(untied.state, 1, batch.tokens, batch.targets)->loss_sums,
+              tied_losses.loss_sums);
     const std::span<const float> sum = a.gradient(0).host<float>();
     const std::span<const float> embedding = b.gradient(0).host<float>();
     const std::span<const float> head = b.gradient(last).host<float>().subspan(at, size);
