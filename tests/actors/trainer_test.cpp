@@ -297,7 +297,7 @@ TEST_F(skipped_step, a_batch_without_counted_targets_changes_no_bit) {
   const std::uint64_t before = hash_of(t->state());
   tests::token_batch batch = batch_of(shape_, d_, 2);
   std::ranges::fill(batch.targets, -1);
-  const protocol::decision_record record = t->step(2, updates_, batch.tokens, batch.targets);
+  const protocol::decision_record record = *t->step(2, updates_, batch.tokens, batch.targets);
   EXPECT_TRUE(record.skip);
   EXPECT_EQ(record.tokens, 0.0);
   EXPECT_EQ(hash_of(t->state()), before);

@@ -217,7 +217,7 @@ void dump_training(compute::executor& device, const dump_case& c, tensor_file& o
     const token_batch batch = batch_of(c, step);
     tokens.insert(tokens.end(), batch.tokens.begin(), batch.tokens.end());
     targets.insert(targets.end(), batch.targets.begin(), batch.targets.end());
-    const auto record = trainer->step(step, updates, batch.tokens, batch.targets);
+    const auto record = *trainer->step(step, updates, batch.tokens, batch.targets);
     updates = record.updates;
     losses.push_back(record.loss);
     norms.push_back(record.grad_norm);
