@@ -246,8 +246,9 @@ result<exit_code> training_run::train_steps() {
       }
       return exit_code::interrupted;
     }
-    if (status stepped = one_step(step_ + 1); !stepped) return stepped.failure();
-    if (around_.stop_signal() != 0) continue;  // told above, before anything long begins
+    const std::uint64_t before = step_;
+    if (status stepped = one_step(before + 1); !stepped) return stepped.failure();
+    if (step_ == before) continue;  // given up for a notice, which is told above
     if (validation_ && (step_ % validation_freq == 0 || step_ == steps())) {
       if (status valid = validate_now(); !valid) return valid.failure();
     }

@@ -22,6 +22,8 @@ trainer_settings settings_with(std::size_t micro_batch) {
   trainer_settings s;
   s.batch = {.global_batch = 12, .virtual_ranks = 4, .micro_batch = micro_batch};
   s.seq_len = 32;
+  s.schedule.total_steps = 10;
+  s.adamw = {0.9, 0.95, 1e-8, 0.1};
   return s;
 }
 

@@ -104,6 +104,21 @@ TEST_F(run_directory_test, that_another_process_holds_is_refused_with_its_number
   close(told[1]);
 }
 
+TEST_F(run_directory_test, is_joined_with_the_launchers_lock_and_by_nobody_else) {
+  const std::string path = place / "run", elsewhere = place / "other";
+  const auto launcher = claim(path), stranger = claim(elsewhere);
+  ASSERT_OK(launcher);
+  ASSERT_OK(stranger);
+  const int inherited = dup(launcher->lock_fd());  // as a child process gets it
+  const auto worker = run_directory::join(real_file_system(), path, clock, inherited);
+  ASSERT_OK(worker);
+  EXPECT_EQ(worker->run_id(), launcher->run_id());
+  for (const int wrong : {-1, 9999, dup(stranger->lock_fd())}) {
+    expect_error(run_directory::join(real_file_system(), path, clock, wrong), exit_code::cannot_use,
+                 {path, "in use"});
+  }
+}
+
 TEST_F(run_directory_test, is_free_when_nobody_has_ever_held_it) {
   const auto holder = holder_of(place / "none");
   ASSERT_OK(holder);

@@ -292,6 +292,23 @@ TEST_F(skipped_step, a_gradient_that_is_not_finite_changes_no_bit) {
   }
 }
 
+TEST_F(skipped_step, a_step_that_is_given_up_anywhere_changes_no_bit_and_can_be_done_again) {
+  const auto other = trainer_after_one_step();
+  step(*other, 2);
+  const tests::token_batch batch = batch_of(shape_, d_, 2);
+  for (const int jobs : {0, 1, 4, 9}) {
+    const auto t = trainer_after_one_step();
+    const std::uint64_t before = hash_of(t->state());
+    int asked = 0;
+    EXPECT_FALSE(
+        t->step(2, updates_, batch.tokens, batch.targets, [&] { return asked++ == jobs; }));
+    EXPECT_EQ(asked, jobs + 1);
+    EXPECT_EQ(hash_of(t->state()), before);
+    step(*t, 2);
+    EXPECT_EQ(hash_of(t->state()), hash_of(other->state()));
+  }
+}
+
 TEST_F(skipped_step, a_batch_without_counted_targets_changes_no_bit) {
   const auto t = trainer_after_one_step();
   const std::uint64_t before = hash_of(t->state());

@@ -73,5 +73,18 @@ TEST(sampling, survives_huge_and_infinitely_small_logits) {
   }
 }
 
+// With NaN a plain comparison is no order, and sorting by it may leave the array.
+TEST(sampling, ranks_what_is_not_a_number_last) {
+  std::vector<float> values(1000, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_EQ(draw_token(values, {.temperature = 0}, 0, 0), 0);
+  values[700] = -1.0f;
+  values[300] = -2.0f;
+  EXPECT_EQ(draw_token(values, {.temperature = 0}, 0, 0), 700);
+  for (std::uint64_t position = 0; position < 50; ++position) {
+    const std::int32_t id = draw_token(values, {.temperature = 1, .top_k = 2}, 0, position);
+    EXPECT_TRUE(id == 700 || id == 300) << id;
+  }
+}
+
 }  // namespace
 }  // namespace troupe::model
