@@ -90,6 +90,11 @@ split_arguments take_overrides(std::span<const std::string> args) {
   return split;
 }
 
+int fail(const error& failure, std::ostream& err) {
+  err << "troupe: " << failure.message << "\n";
+  return static_cast<int>(failure.code);
+}
+
 std::vector<std::string> environment() {
   std::vector<std::string> all;
   for (char** at = environ; *at != nullptr; ++at) all.emplace_back(*at);

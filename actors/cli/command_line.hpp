@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "config/base/error.hpp"
+
 namespace troupe::actors::cli {
 
 class command_line {
@@ -33,6 +35,9 @@ struct split_arguments {
 // Takes `--a.b=c`, `--a.b c` and `--a.b` out of the arguments. The value of the second form is the
 // next argument, unless that starts with "--" or the key is a boolean: those say `--a.b=false`.
 split_arguments take_overrides(std::span<const std::string> args);
+
+// Says what went wrong in one line and returns its exit code.
+int fail(const error& failure, std::ostream& err);
 
 // All environment variables as NAME=value.
 std::vector<std::string> environment();

@@ -21,12 +21,13 @@ constexpr std::string_view examples =
     "  troupe config show examples/quickstart.toml --training.steps=100\n"
     "  troupe config explain training.micro_batch_size\n";
 
-int fail(const error& e, std::ostream& err) {
+// Problems of a config begin with file and line, not with the program.
+int tell(const error& e, std::ostream& err) {
   err << e.message << '\n';
   return static_cast<int>(e.code);
 }
 int misuse(const std::string& message, std::ostream& err) {
-  return fail({exit_code::usage, "troupe: " + message + " (see troupe config --help)"}, err);
+  return tell({exit_code::usage, "troupe: " + message + " (see troupe config --help)"}, err);
 }
 
 int explain(const std::string& key, std::ostream& out, std::ostream& err) {
@@ -43,7 +44,7 @@ int explain(const std::string& key, std::ostream& out, std::ostream& err) {
 int check_or_show(bool check, bool json, const config::sources_of_settings& from, std::ostream& out,
                   std::ostream& err) {
   const auto loaded = config::load(from);
-  if (!loaded) return fail(loaded.failure(), err);
+  if (!loaded) return tell(loaded.failure(), err);
   if (check) {
     out << from.file << ": a valid configuration\n";
   } else if (json) {

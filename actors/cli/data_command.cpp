@@ -25,11 +25,6 @@ constexpr const char* overview =
     "       troupe data info FILE...             what text, JSON lines or token files hold\n"
     "'troupe data pack --help' and 'troupe data info --help' list the options.\n";
 
-int fail(const error& failure, std::ostream& err) {
-  err << "troupe: " << failure.message << "\n";
-  return static_cast<int>(failure.code);
-}
-
 // The options that both commands have: which files, and how to read them.
 struct input_options {
   std::vector<std::string> paths;

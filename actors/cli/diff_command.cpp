@@ -146,11 +146,6 @@ result<verdict> compare(const run_contents& a, const run_contents& b) {
                                     difference ? *difference : "step or data position")};
 }
 
-int fail(const error& failure, std::ostream& err) {
-  err << "troupe: " << failure.message << "\n";
-  return static_cast<int>(failure.code);
-}
-
 }  // namespace
 
 int diff_command(arguments args, std::ostream& out, std::ostream& err) {

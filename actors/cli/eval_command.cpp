@@ -57,11 +57,6 @@ status write_logits(const request& r, const loaded_model& m, model::evaluation& 
   return (*into)->sync();
 }
 
-int fail(const error& failure, std::ostream& err) {
-  err << "troupe: " << failure.message << "\n";
-  return static_cast<int>(failure.code);
-}
-
 }  // namespace
 
 int eval_command(arguments args, std::ostream& out, std::ostream& err) {

@@ -98,10 +98,7 @@ int generate_command(arguments args, std::ostream& out, std::ostream& err) {
     return static_cast<int>(exit_code::usage);
   }
   result<loaded_model> m = load_model(r.run_dir, r.threads);
-  if (!m) {
-    err << "troupe: " << m.failure().message << "\n";
-    return static_cast<int>(m.failure().code);
-  }
+  if (!m) return fail(m.failure(), err);
   const model::network net(*m->device, m->description, m->layout, m->positions(), 0);
   model::evaluation evaluation(net, m->positions());
   for (std::uint64_t sample = 0; sample < r.samples; ++sample) {

@@ -18,15 +18,9 @@ int stop_command(arguments args, std::ostream& out, std::ostream& err) {
   line.app().add_option("RUN", path, "run directory")->required();
   if (const auto code = line.parse(args, out, err)) return *code;
   result<run_directory> run = run_directory::open(real_file_system(), path);
-  if (!run) {
-    err << "troupe: " << run.failure().message << "\n";
-    return static_cast<int>(run.failure().code);
-  }
+  if (!run) return fail(run.failure(), err);
   result<int> holder = holder_of(path);
-  if (!holder) {
-    err << "troupe: " << holder.failure().message << "\n";
-    return static_cast<int>(holder.failure().code);
-  }
+  if (!holder) return fail(holder.failure(), err);
   if (*holder == 0) {
     err << "troupe: nothing runs in " << path << "\n";
     return 0;

@@ -24,11 +24,6 @@
 namespace troupe::actors::cli {
 namespace {
 
-int fail(const error& failure, std::ostream& err) {
-  err << "troupe: " << failure.message << "\n";
-  return static_cast<int>(failure.code);
-}
-
 // "auto", "never" or a step ("120", "step-120", "step-00000120").
 std::optional<checkpoint::wanted> parse_resume(const std::string& text) {
   if (text == "auto") return checkpoint::wanted{checkpoint::wanted::kind::newest, 0};
