@@ -4,8 +4,8 @@
 #include <chrono>
 #include <vector>
 
+#include "config/base/tree.hpp"
 #include "model/job_chain.hpp"
-#include "model/tree.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -54,8 +54,8 @@ std::optional<protocol::decision_record> trainer::step(std::uint64_t step,
   if (!computed) return std::nullopt;
   const model::leaf_losses& losses = *computed;
   times_.compute = watch.lap();
-  const protocol::step_votes votes{.loss_sum = model::tree_sum(losses.loss_sums),
-                                   .tokens = model::tree_sum(losses.tokens),
+  const protocol::step_votes votes{.loss_sum = tree_sum(losses.loss_sums),
+                                   .tokens = tree_sum(losses.tokens),
                                    .squares = gradient_squares()};
   times_.reduce = watch.lap();
   const protocol::decision_record record =
@@ -79,7 +79,7 @@ double trainer::gradient_squares() {
     });
     blocks.insert(blocks.end(), sums.begin(), sums.end());
   }
-  return model::tree_sum(blocks);
+  return tree_sum(blocks);
 }
 
 void trainer::apply(const protocol::decision_record& record) {

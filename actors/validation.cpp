@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "model/tree.hpp"
+#include "config/base/tree.hpp"
 
 namespace troupe::actors {
 
@@ -34,8 +34,8 @@ result<validation_result> validate(model::evaluation& evaluation, const model::m
       }
     }
   }
-  const double counted = model::tree_sum(counts);
-  return validation_result{counted > 0 ? model::tree_sum(sums) / counted : 0.0, counted};
+  const double counted = tree_sum(counts);
+  return validation_result{counted > 0 ? tree_sum(sums) / counted : 0.0, counted};
 }
 
 }  // namespace troupe::actors

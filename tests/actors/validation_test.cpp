@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "model/tree.hpp"
+#include "config/base/tree.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe::actors {

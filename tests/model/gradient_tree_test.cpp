@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "model/tree.hpp"
+#include "config/base/tree.hpp"
 
 namespace troupe::model {
 namespace {

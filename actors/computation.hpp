@@ -1,0 +1,144 @@
+// What the actors of one member ask of its device: the computation of a step, and the arithmetic on
+// the blocks that it holds. Behind it is either the model on an executor  or toy
+// arithmetic in virtual time in sim; the actors are the same over both.
+//
+// All calls come from the loop's thread, and none of them blocks. Completions are called on the
+// loop's thread, later, never from within the call. A completion gets what went wrong, or nothing.
+//
+// A *source* is one of the gradients that a block sums: number 0 is the layer's own, number 1 the
+// head's gradient of a tied token table, which covers a part of the embedding's blocks. Each source
+// has its own tree over the virtual ranks; the primary adds the sources at the end.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/protocol/decision.hpp"
+#include "actors/protocol/plan.hpp"
+#include "config/base/hash.hpp"
+
+namespace troupe::actors {
+
+using protocol::block_id;
+
+// Sizes of what is trained; the same on every member.
+struct block_shape {
+  std::uint32_t elements = 0;
+  // Elements of each source, in order; one or two of them. The second lies at `tied_offset` in the
+  // block.
+  std::vector<std::uint32_t> sources;
+  std::uint32_t tied_offset = 0;
+};
+struct world_shape {
+  std::vector<std::vector<block_shape>> layers;
+  std::size_t sources_of(std::uint32_t layer) const;  // the most any of its blocks has
+};
+
+// What one member does in a plan.
+struct member_share {
+  std::uint32_t virtual_ranks = 0;           // of the whole world
+  std::uint32_t first_leaf = 0, leaves = 0;  // it computes; none: a spare
+  std::vector<block_id> primary, backup;     // it holds; sorted
+};
+
+// A node of one source's tree, cut to one block.
+struct node_key {
+  block_id block;
+  std::uint8_t source = 0;
+  tree_node node;
+  friend auto operator<=>(const node_key&, const node_key&) = default;
+};
+
+struct leaf_loss {
+  std::uint32_t leaf = 0;  // virtual rank
+  double loss_sum = 0;     // nats, over counted target tokens
+  double tokens = 0;       // counted target tokens
+  friend auto operator<=>(const leaf_loss&, const leaf_loss&) = default;
+};
+
+struct sum_facts {
+  hash128 hash;        // xxh3-128 of the gradient sum's bytes
+  double squares = 0;  // sum of squares; not finite if any element is not
+};
+
+struct block_hashes {
+  hash128 weights, state;  // as in model/checkpoint/state_hash.hpp
+};
+
+// Where a block's state lies on the host; empty spans where this member does not hold it.
+struct block_memory {
+  std::span<float> parameters, first_moments, second_moments;
+};
+
+// Seconds of device and data work since the last call.
+struct work_seconds {
+  double data = 0, forward = 0, backward = 0, reduce = 0, apply = 0;
+};
+
+class computation {
+ public:
+  using trouble = std::exception_ptr;  // nothing if all went well
+  using completion = std::function<void(trouble)>;
+  template <class T>
+  using answer = std::function<void(trouble, T)>;
+
+  struct step_events {
+    // All nodes that this member completes of one source of one layer are there.
+    std::function<void(std::uint32_t layer, std::uint8_t source)> nodes_ready;
+    // After the last nodes_ready.
+    answer<std::vector<leaf_loss>> finished;
+  };
+
+  virtual ~computation() = default;
+  virtual const world_shape& shape() const = 0;
+
+  // Takes a share: memory for its blocks, its nodes and its slots. Before anything below.
+  virtual void adopt(const member_share& share) = 0;
+  // Version 0 from the seed: parameters of the whole model, moments of the held blocks.
+  virtual void initialize(completion done) = 0;
+
+  // --- one step, numbered from 1 ---
+  // Fetches the step's samples of this member's virtual ranks; also while a step is computed.
+  virtual void load(std::uint64_t step, completion done) = 0;
+  // Begins a loaded step; nothing of a layer runs before open(layer). The nodes of the step before
+  // end here. `events` is for this step only.
+  virtual void start(std::uint64_t step, step_events events) = 0;
+  // The layer's parameters are at version step - 1 on this member.
+  virtual void open(std::uint32_t layer) = 0;
+  // Ends the step that is being computed as soon as possible; `finished` then brings an exception.
+  virtual void cancel() = 0;
+  // A completed node of this member, valid until the next start().
+  virtual std::span<const std::byte> node(const node_key& key) const = 0;
+
+  // --- held blocks ---
+  // Primary: where another rank's node goes. Valid for one step.
+  virtual std::span<std::byte> slot(const node_key& key) = 0;
+  // Primary: completes the tree of every source from slots and own nodes, adds the sources.
+  virtual void reduce(block_id block, std::uint64_t step, answer<sum_facts> done) = 0;
+  // The gradient sum of a step. Two steps' sums exist at a time, so that one can arrive while the
+  // one before is applied.
+  virtual std::span<std::byte> sum(block_id block, std::uint64_t step) = 0;
+  // Backup: the hash of a sum that has arrived.
+  virtual void hash_sum(block_id block, std::uint64_t step, answer<hash128> done) = 0;
+  // AdamW with the step's sum; a skipped step changes nothing but is called all the same.
+  virtual void apply(block_id block, const protocol::decision_record& record, completion done) = 0;
+  // Any block of a model that this member computes or holds: for sending and for arrivals.
+  virtual std::span<std::byte> parameters(block_id block) = 0;
+  virtual void hash_state(block_id block, answer<block_hashes> done) = 0;
+  virtual block_memory memory(block_id block) = 0;
+
+  // --- validation on the present parameters, outside of a step ---
+  // Losses of this member's virtual ranks' shares of the validation windows.
+  virtual void evaluate(answer<std::vector<leaf_loss>> done) = 0;
+
+  virtual work_seconds take_seconds() = 0;
+  virtual std::string numerics_class() const = 0;
+  virtual std::uint64_t activation_bytes() const = 0;
+};
+
+}  // namespace troupe::actors
