@@ -68,6 +68,7 @@ class coordinator_state {
  private:
   enum class phase : std::uint8_t { asleep, gathering, stepping, ending, saving, closing };
 
+  void has_address(member_id who, const std::vector<std::byte>& where);
   void is_ready(member_id who);
   void collect(member_id from, const protocol::vote& v);
   void decide(const protocol::step_votes& sums);
@@ -93,6 +94,7 @@ class coordinator_state {
   caf::event_based_actor* actor_ = nullptr;
   caf::actor self_;
   phase phase_ = phase::asleep;
+  std::map<member_id, std::vector<std::byte>> addresses_;
   std::set<member_id> ready_;
   std::optional<protocol::step_collector> steps_;
 
@@ -136,10 +138,21 @@ void coordinator_state::take(const incoming& m) {
   if (const auto* v = std::get_if<protocol::vote>(&m.what)) return collect(m.from, *v);
   if (const auto* r = std::get_if<protocol::recorded>(&m.what)) return recorded(m.from, r->step);
   if (std::holds_alternative<protocol::ready>(m.what)) return is_ready(m.from);
+  if (const auto* b = std::get_if<protocol::bulk_address>(&m.what)) {
+    return has_address(m.from, b->where);
+  }
   if (const auto* s = std::get_if<protocol::validation_share>(&m.what)) return collect(*s);
   if (const auto* s = std::get_if<protocol::save_share>(&m.what)) return collect(m.from, *s);
   if (const auto* s = std::get_if<protocol::stop_wish>(&m.what)) return stop(s->why);
   if (const auto* h = std::get_if<protocol::heartbeat>(&m.what)) records().heard_of(m.from, *h);
+}
+
+void coordinator_state::has_address(member_id who, const std::vector<std::byte>& where) {
+  addresses_[who] = where;
+  if (addresses_.size() < around_->plan.members.size()) return;
+  protocol::address_table table;
+  for (const auto& [id, at] : addresses_) table.addresses.push_back({id, at});
+  around_->mail.broadcast(table);
 }
 
 void coordinator_state::is_ready(member_id who) {

@@ -33,7 +33,8 @@ caf::actor router::target_of(const protocol::message& what) const {
                              std::is_same_v<type, protocol::save_request> ||
                              std::is_same_v<type, protocol::go>) {
           return rank;
-        } else if constexpr (std::is_same_v<type, protocol::ready> ||
+        } else if constexpr (std::is_same_v<type, protocol::bulk_address> ||
+                             std::is_same_v<type, protocol::ready> ||
                              std::is_same_v<type, protocol::vote> ||
                              std::is_same_v<type, protocol::recorded> ||
                              std::is_same_v<type, protocol::validation_share> ||
@@ -43,7 +44,7 @@ caf::actor router::target_of(const protocol::message& what) const {
           return coordinator;
         } else {
           static_assert(std::is_same_v<type, protocol::plan_notice> ||
-                        std::is_same_v<type, protocol::bulk_address> ||
+                        std::is_same_v<type, protocol::address_table> ||
                         std::is_same_v<type, protocol::farewell>);
           return worker;
         }

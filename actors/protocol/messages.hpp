@@ -45,12 +45,23 @@ struct plan_notice {
   std::string text;
   friend bool operator==(const plan_notice&, const plan_notice&) = default;
 };
-// To all: my bulk lane of this plan listens here.
+// To the coordinator: my bulk lane of this plan listens here.
 struct bulk_address {
   std::vector<std::byte> where;
   friend bool operator==(const bulk_address&, const bulk_address&) = default;
 };
-// To the coordinator: I have everybody's bulk address and my state is at the plan's base.
+// Coordinator to all: where everybody's bulk lane listens. Members need no link to those that they
+// exchange only gradients and parameters with, so a wide world has few of them.
+struct member_address {
+  member_id member;
+  std::vector<std::byte> where;
+  friend bool operator==(const member_address&, const member_address&) = default;
+};
+struct address_table {
+  std::vector<member_address> addresses;
+  friend bool operator==(const address_table&, const address_table&) = default;
+};
+// To the coordinator: I am connected to whom I need, and my state is at the plan's base.
 struct ready {
   friend bool operator==(const ready&, const ready&) = default;
 };
@@ -154,7 +165,7 @@ struct farewell {
 
 using message =
     std::variant<plan_notice, bulk_address, ready, go, sum_held, vote, record_notice, recorded,
-                 validation_share, save_request, save_share, heartbeat, stop_wish, farewell>;
+                 validation_share, save_request, save_share, heartbeat, stop_wish, farewell, address_table>;
 
 // --- bulk headers; the plan is the lane's ---
 

@@ -60,6 +60,11 @@ protocol::saved_block get(schema::SavedBlock::Reader from) {
           .second_moments = get(from.getSecondMoments())};
 }
 
+protocol::member_address get(schema::MemberAddress::Reader from) {
+  const auto where = std::as_bytes(std::span(from.getWhere().begin(), from.getWhere().size()));
+  return {member_id(from.getMember()), {where.begin(), where.end()}};
+}
+
 protocol::step_facts get(schema::StepFacts::Reader from) {
   return {.data = from.getData(),
           .forward = from.getForward(),
@@ -178,6 +183,10 @@ result<protocol::message> get(schema::Message::Reader from, std::size_t words) {
       const auto m = from.getFarewell();
       return message(protocol::farewell{m.getCode(), get(m.getWhy())});
     }
+    case tag::ADDRESS_TABLE:
+      static_assert(is_at<message, protocol::address_table, tag::ADDRESS_TABLE>);
+      return message(protocol::address_table{
+          get_all<protocol::member_address, schema::MemberAddress>(from.getAddressTable(), words)});
   }
   return error{exit_code::bad_data,
                fmt::format("there is no kind {}", static_cast<std::uint16_t>(from.which()))};

@@ -110,6 +110,17 @@ void put(message_builder to, const protocol::bulk_address& from) {
   to.setBulkAddress({reinterpret_cast<const kj::byte*>(where.data()), where.size()});
 }
 
+void put(schema::MemberAddress::Builder to, const protocol::member_address& from) {
+  const auto& [member, where] = from;
+  to.setMember(member.value);
+  to.setWhere({reinterpret_cast<const kj::byte*>(where.data()), where.size()});
+}
+
+void put(message_builder to, const protocol::address_table& from) {
+  const auto& [addresses] = from;
+  put_all(to.initAddressTable(static_cast<unsigned>(addresses.size())), addresses);
+}
+
 void put(message_builder to, const protocol::ready&) { to.setReady(); }
 void put(message_builder to, const protocol::go&) { to.setGo(); }
 

@@ -29,6 +29,7 @@ struct Message {
     }
     stopWish @14 :Text;
     farewell @15 :Farewell;
+    addressTable @16 :List(MemberAddress);
   }
 }
 
@@ -117,6 +118,11 @@ struct RecordNotice {
 struct ValidationShare {
   step @0 :UInt64;
   losses @1 :List(LeafLoss);
+}
+
+struct MemberAddress {
+  member @0 :UInt32;
+  where @1 :Data;
 }
 
 struct SaveRequest {
