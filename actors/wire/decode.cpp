@@ -41,6 +41,11 @@ protocol::block_id get_block(Reader from) {
   return {from.getLayer(), from.getBlock()};
 }
 
+template <class Reader>
+hash128 get_hash(Reader from) {
+  return {from.getHashHigh(), from.getHashLow()};
+}
+
 hash128 get(schema::Hash::Reader from) { return {from.getHigh(), from.getLow()}; }
 
 protocol::leaf_loss get(schema::LeafLoss::Reader from) {
@@ -48,7 +53,7 @@ protocol::leaf_loss get(schema::LeafLoss::Reader from) {
 }
 
 protocol::block_sum get(schema::BlockSum::Reader from) {
-  return {get_block(from), get(from.getHash()), from.getSquares()};
+  return {get_block(from), get_hash(from), from.getSquares()};
 }
 
 protocol::saved_block get(schema::SavedBlock::Reader from) {
@@ -129,7 +134,7 @@ result<protocol::message> get(schema::Message::Reader from, std::size_t words) {
     case tag::SUM_HELD: {
       static_assert(is_at<message, protocol::sum_held, tag::SUM_HELD>);
       const auto m = from.getSumHeld();
-      return message(protocol::sum_held{m.getStep(), get_block(m), get(m.getHash())});
+      return message(protocol::sum_held{m.getStep(), get_block(m), get_hash(m)});
     }
     case tag::VOTE: {
       static_assert(is_at<message, protocol::vote, tag::VOTE>);
@@ -207,7 +212,7 @@ result<protocol::bulk_header> get(schema::BulkHeader::Reader from, std::size_t) 
     case kind::SUM: {
       static_assert(is_at<bulk_header, protocol::sum_header, kind::SUM>);
       const auto m = from.getSum();
-      return bulk_header(protocol::sum_header{m.getStep(), get_block(m), get(m.getHash())});
+      return bulk_header(protocol::sum_header{m.getStep(), get_block(m), get_hash(m)});
     }
     case kind::PARAMETERS: {
       static_assert(is_at<bulk_header, protocol::parameters_header, kind::PARAMETERS>);

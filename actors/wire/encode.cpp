@@ -25,6 +25,13 @@ void put_block(Builder to, const protocol::block_id& from) {
   to.setBlock(block);
 }
 
+template <class Builder>
+void put_hash(Builder to, const hash128& from) {
+  const auto& [high, low] = from;
+  to.setHashHigh(high);
+  to.setHashLow(low);
+}
+
 void put(schema::Hash::Builder to, const hash128& from) {
   const auto& [high, low] = from;
   to.setHigh(high);
@@ -41,7 +48,7 @@ void put(schema::LeafLoss::Builder to, const protocol::leaf_loss& from) {
 void put(schema::BlockSum::Builder to, const protocol::block_sum& from) {
   const auto& [block, hash, squares] = from;
   put_block(to, block);
-  put(to.initHash(), hash);
+  put_hash(to, hash);
   to.setSquares(squares);
 }
 
@@ -129,7 +136,7 @@ void put(message_builder root, const protocol::sum_held& from) {
   auto to = root.initSumHeld();
   to.setStep(step);
   put_block(to, block);
-  put(to.initHash(), hash);
+  put_hash(to, hash);
 }
 
 void put(message_builder root, const protocol::vote& from) {
@@ -214,7 +221,7 @@ void put(header_builder root, const protocol::sum_header& from) {
   auto to = root.initSum();
   to.setStep(step);
   put_block(to, block);
-  put(to.initHash(), hash);
+  put_hash(to, hash);
 }
 
 // At most this many bytes of it, and no character of UTF-8 in halves.

@@ -51,6 +51,7 @@ enum Phase {
   ending @5;
 }
 
+# Where many are sent in a step, a hash stands as two fields instead: no pointer, a third fewer bytes.
 struct Hash {
   high @0 :UInt64;
   low @1 :UInt64;
@@ -65,15 +66,17 @@ struct LeafLoss {
 struct BlockSum {
   layer @0 :UInt32;
   block @1 :UInt32;
-  hash @2 :Hash;
-  squares @3 :Float64;
+  hashHigh @2 :UInt64;
+  hashLow @3 :UInt64;
+  squares @4 :Float64;
 }
 
 struct SumHeld {
   step @0 :UInt64;
   layer @1 :UInt32;
   block @2 :UInt32;
-  hash @3 :Hash;
+  hashHigh @3 :UInt64;
+  hashLow @4 :UInt64;
 }
 
 struct StepFacts {
@@ -166,7 +169,8 @@ struct SumHeader {
   step @0 :UInt64;
   layer @1 :UInt32;
   block @2 :UInt32;
-  hash @3 :Hash;
+  hashHigh @3 :UInt64;
+  hashLow @4 :UInt64;
 }
 
 struct ParametersHeader {
