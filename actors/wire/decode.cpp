@@ -23,7 +23,8 @@ constexpr bool is_at =
     std::is_same_v<std::variant_alternative_t<static_cast<std::size_t>(tag) - 1, Variant>, T>;
 
 using tag = schema::Message::Which;
-static_assert(std::variant_size_v<protocol::message> == static_cast<std::size_t>(tag::FAREWELL));
+static_assert(std::variant_size_v<protocol::message> ==
+              static_cast<std::size_t>(tag::ADDRESS_TABLE));
 static_assert(std::variant_size_v<protocol::bulk_header> ==
               static_cast<std::size_t>(schema::BulkHeader::PARAMETERS));
 
@@ -66,7 +67,8 @@ protocol::saved_block get(schema::SavedBlock::Reader from) {
 }
 
 protocol::member_address get(schema::MemberAddress::Reader from) {
-  const auto where = std::as_bytes(std::span(from.getWhere().begin(), from.getWhere().size()));
+  const auto data = from.getWhere();  // once: each read counts against the limit
+  const auto where = std::as_bytes(std::span(data.begin(), data.size()));
   return {member_id(from.getMember()), {where.begin(), where.end()}};
 }
 

@@ -38,6 +38,12 @@ void put(schema::Hash::Builder to, const hash128& from) {
   to.setLow(low);
 }
 
+void put(schema::MemberAddress::Builder to, const protocol::member_address& from) {
+  const auto& [member, where] = from;
+  to.setMember(member.value);
+  to.setWhere({reinterpret_cast<const kj::byte*>(where.data()), where.size()});
+}
+
 void put(schema::LeafLoss::Builder to, const protocol::leaf_loss& from) {
   const auto& [leaf, loss_sum, tokens] = from;
   to.setLeaf(leaf);
@@ -115,12 +121,6 @@ void put(message_builder to, const protocol::plan_notice& from) {
 void put(message_builder to, const protocol::bulk_address& from) {
   const auto& [where] = from;
   to.setBulkAddress({reinterpret_cast<const kj::byte*>(where.data()), where.size()});
-}
-
-void put(schema::MemberAddress::Builder to, const protocol::member_address& from) {
-  const auto& [member, where] = from;
-  to.setMember(member.value);
-  to.setWhere({reinterpret_cast<const kj::byte*>(where.data()), where.size()});
 }
 
 void put(message_builder to, const protocol::address_table& from) {

@@ -52,6 +52,11 @@ inline std::vector<message> messages_with(std::size_t length) {
   for (std::size_t i = 0; i < length; ++i) losses.push_back(n.loss());
   all.emplace_back(protocol::plan_notice{long_text()});
   all.emplace_back(protocol::bulk_address{bytes(length, std::byte{0xc3})});
+  protocol::address_table table;
+  for (std::uint32_t i = 0; i < length; ++i) {
+    table.addresses.push_back({member_id(i), bytes(i % 7, std::byte{0x3c})});
+  }
+  all.emplace_back(table);
   all.emplace_back(protocol::ready{});
   all.emplace_back(protocol::go{});
   all.emplace_back(protocol::sum_held{n.u64(), n.block(), n.hash()});
