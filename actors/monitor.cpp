@@ -1,23 +1,13 @@
 #include "actors/monitor.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 
+#include "actors/machine.hpp"
 #include "actors/version.hpp"
 
 namespace troupe::actors {
-namespace {
-
-std::uint64_t peak_memory() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-}
-
-}  // namespace
-
 monitor::monitor(file_system& files, const run_directory& directory, const clock_source& clock,
                  console& screen, const monitor_settings& settings, step_log steps,
                  event_log events)
@@ -236,7 +226,7 @@ status monitor::write_report(std::optional<exit_code> exit) {
   }
   report_.goodput = static_cast<double>(tokens_) / std::max(report_.seconds, 1e-9);
   report_.effective_time_ratio = in_steps_ / std::max(report_.seconds, 1e-9);
-  report_.peak_memory_bytes = peak_memory();
+  report_.peak_memory_bytes = facts_of_this_process().peak_bytes;
   const std::string text = to_json(report_);
   if (status written = replace(*files_, directory_->file("report.json"), text); !written) {
     return written.failure();

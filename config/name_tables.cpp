@@ -232,7 +232,7 @@ std::span<const foreign_name> foreign_names() {
       {"heartbeat_interval", "fault_tolerance.heartbeat_ms", "in milliseconds"},
       {"heartbeat_timeout", "fault_tolerance.evict_ms", "in milliseconds"},
       {"train_timeout_seconds", "fault_tolerance.stall_seconds"},
-      {"rdzv_endpoint", "`--join HOST:PORT`", "an option of the command line"},
+      {"rdzv_endpoint", "`--run-dir DIR`", "members meet through the run directory"},
       {"master_addr", "comm.listen"},
       {"master_port", "comm.listen"},
       // spreading and recomputing
