@@ -13,7 +13,8 @@ namespace {
 // Bulk messages up to here are copied when they are sent, as small ones are over shared memory.
 constexpr std::size_t small_message = 8192;
 
-constexpr std::uint64_t address_mark = 0x656e616c2d6d6973;  // "sim-lane"
+// Tells a lane's address from anything else.
+constexpr std::uint64_t address_mark = 0x656e616c2d6d6973;
 
 std::uint64_t mixed(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -193,7 +194,7 @@ void simulated_core::close_lane(std::uint32_t number) {
 }
 
 bytes lane_address(std::uint32_t lane) {
-  const std::uint64_t words[] = {address_mark, lane};
+  const std::uint64_t words[] = {lane, mixed(address_mark + lane)};
   const auto view = std::as_bytes(std::span(words));
   return {view.begin(), view.end()};
 }
@@ -201,13 +202,13 @@ bytes lane_address(std::uint32_t lane) {
 status simulated_core::connect_lane(std::uint32_t lane, member_id to, bytes_view address) {
   std::uint64_t words[2] = {};
   if (address.size() == sizeof words) std::memcpy(words, address.data(), sizeof words);
-  if (words[0] != address_mark || words[1] >= lanes_.size()) {
+  if (words[1] != mixed(address_mark + words[0]) || words[0] >= lanes_.size()) {
     return error{exit_code::bad_data,
                  fmt::format("cannot reach member {} for bulk data: what it gave as its address "
                              "({} bytes) is none of this transport",
                              to.value, address.size())};
   }
-  if (lanes_[lane].handler) lanes_[lane].peers[to] = static_cast<std::uint32_t>(words[1]);
+  if (lanes_[lane].handler) lanes_[lane].peers[to] = static_cast<std::uint32_t>(words[0]);
   return done{};
 }
 
