@@ -37,6 +37,8 @@ class recorder {
   virtual void saved(std::uint64_t step, const saved_hashes& hashes, bool kept, bool finite) = 0;
   virtual void save_failed(std::uint64_t step, const error& why) = 0;
   virtual void member_lost(member_id who, const std::string& how) = 0;
+  // Somebody wanted to join who does not belong here; the run goes on as if nothing had been.
+  virtual void visitor_refused(const std::string& why) = 0;
   // The last words; answered when everything is written.
   virtual void finished(std::uint64_t step, exit_code code, const std::string& why,
                         answer then) = 0;

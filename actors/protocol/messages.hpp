@@ -163,9 +163,9 @@ struct farewell {
   friend bool operator==(const farewell&, const farewell&) = default;
 };
 
-using message =
-    std::variant<plan_notice, bulk_address, ready, go, sum_held, vote, record_notice, recorded,
-                 validation_share, save_request, save_share, heartbeat, stop_wish, farewell, address_table>;
+using message = std::variant<plan_notice, bulk_address, ready, go, sum_held, vote, record_notice,
+                             recorded, validation_share, save_request, save_share, heartbeat,
+                             stop_wish, farewell, address_table>;
 
 // --- bulk headers; the plan is the lane's ---
 
