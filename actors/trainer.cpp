@@ -92,8 +92,14 @@ void trainer::apply(const protocol::decision_record& record) {
   for (std::size_t layer = 0; layer < layout().size(); ++layer) {
     jobs.add([this, layer, &scalars](compute::ops& ops) {
       for (std::size_t block = 0; block < layout()[layer].blocks(); ++block) {
-        model::update_block(ops, layout()[layer], block, pass_.gradient(layer), settings_.adamw,
-                            scalars, state_.layers[layer]);
+        const std::size_t at = block * model::block_elements;
+        const std::size_t size = layout()[layer].block_size(block);
+        model::layer_state& state = state_.layers[layer];
+        model::update_block(ops, layout()[layer], block, settings_.adamw, scalars,
+                            {.gradient = pass_.gradient(layer).part(at, size),
+                             .parameters = state.parameters.part(at, size),
+                             .first_moment = state.first_moment.part(at, size),
+                             .second_moment = state.second_moment.part(at, size)});
       }
     });
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "config/base/error.hpp"
+#include "model/job_chain.hpp"
 
 namespace troupe::model {
 
@@ -13,9 +14,13 @@ using compute::ops;
 using compute::view;
 
 training_pass::training_pass(const network& net, const batch_shape& shape)
+    : training_pass(net, shape, {0, static_cast<std::uint32_t>(shape.virtual_ranks)}) {}
+
+training_pass::training_pass(const network& net, const batch_shape& shape, tree_node ranks)
     : net_(net),
       shape_{shape.global_batch, shape.virtual_ranks,
-             std::min(shape.micro_batch, shape.global_batch)},
+             std::min(shape.micro_batch, ranks.leaves * shape.sequences_per_rank())},
+      ranks_(ranks),
       at_(net.device(), net.described(), shape_.micro_batch * net.seq_len()) {
   ensure(shape.virtual_ranks > 0 && shape.global_batch % shape.virtual_ranks == 0,
          "the virtual ranks must divide the global batch");
@@ -23,91 +28,125 @@ training_pass::training_pass(const network& net, const batch_shape& shape)
   compute::executor& device = net.device();
   const description& d = net.described();
   const std::size_t rows = shape_.micro_batch * net.seq_len();
+  const auto leaves = static_cast<std::uint32_t>(shape.virtual_ranks);
   const auto floats = [&](std::size_t count) { return device.allocate(count, dtype::float32); };
 
   for (std::size_t i = 0; i < d.layers; ++i) kept_.emplace_back(device, d, rows);
   for (const layer_layout& layer : net.layout()) {
-    trees_.emplace_back(device, layer.elements, shape.virtual_ranks);
+    trees_.emplace_back(device, layer.elements, ranks, leaves);
   }
-  if (d.tied) tied_head_.emplace_back(device, d.vocabulary * d.width, shape.virtual_ranks);
-  tokens_ = device.allocate(shape.global_batch * net.seq_len(), dtype::int32);
-  targets_ = device.allocate(shape.global_batch * net.seq_len(), dtype::int32);
+  if (d.tied) tied_head_.emplace_back(device, d.vocabulary * d.width, ranks, leaves);
+  tokens_ = device.allocate(sequences() * net.seq_len(), dtype::int32);
+  targets_ = device.allocate(sequences() * net.seq_len(), dtype::int32);
   head_input_ = floats(rows * d.width);
   normed_ = floats(rows * d.width);
   normed_gradient_ = floats(rows * d.width);
   if (d.family == family::gpt2) mean_ = floats(rows);
   rstd_ = floats(rows);
   logits_ = floats(net.head_chunk(rows) * d.vocabulary);
-  losses_ = floats(rows);
+  losses_at_rows_ = floats(rows);
   if (d.dropout > 0) branch_ = floats(rows * d.width);
   gradient_a_ = floats(rows * d.width);
   gradient_b_ = floats(rows * d.width);
-  loss_sums_ = device.allocate(shape.virtual_ranks, dtype::float64);
+  loss_sums_ = device.allocate(ranks.leaves, dtype::float64);
+}
+
+std::vector<step_job> training_pass::jobs(const model_state& state, std::uint64_t step,
+                                          std::span<const std::int32_t> tokens,
+                                          std::span<const std::int32_t> targets) {
+  const std::size_t all_rows = sequences() * net_.seq_len();
+  ensure(tokens.size() == all_rows && targets.size() == all_rows,
+         "a step needs all sequences of its virtual ranks");
+  std::vector<step_job> all;
+  all.push_back({step_job::part::forward, {}, {}, [this, tokens, targets](ops& ops) {
+                   begin(ops, tokens, targets);
+                 }});
+  const std::size_t end = first_sequence() + sequences();
+  for (std::size_t first = first_sequence(); first < end; first += shape_.micro_batch) {
+    const micro_batch batch{.step = step,
+                            .first_sequence = first,
+                            .sequences = std::min(shape_.micro_batch, end - first)};
+    forward(all, state, batch);
+    backward(all, state, batch);
+  }
+  all.push_back({step_job::part::backward, {}, {}, [this](ops& ops) {
+                   ops.copy(loss_sums_.all(), compute::host_view(std::span(losses_.loss_sums)));
+                 }});
+  return all;
+}
+
+void training_pass::begin(ops& ops, std::span<const std::int32_t> tokens,
+                          std::span<const std::int32_t> targets) {
+  for (gradient_tree& tree : trees_) tree.reset();
+  for (gradient_tree& tree : tied_head_) tree.reset();
+  losses_.loss_sums.assign(ranks_.leaves, 0.0);
+  losses_.tokens.assign(ranks_.leaves, 0.0);
+  const std::size_t rank_rows = shape_.sequences_per_rank() * net_.seq_len();
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    losses_.tokens[i / rank_rows] += targets[i] >= 0 ? 1.0 : 0.0;
+  ops.copy(compute::host_view(tokens), tokens_.all());
+  ops.copy(compute::host_view(targets), targets_.all());
+  ops.copy(compute::host_view(std::span<const double>(losses_.loss_sums)), loss_sums_.all());
+}
+
+view training_pass::node(const layer_source& of, tree_node which) {
+  if (of.source == 0) return trees_.at(of.layer).node(which);
+  ensure(of.layer == net_.embedding_layer() && !tied_head_.empty(),
+         "a layer was asked for a second gradient that it does not have");
+  return tied_head_.front().node(which);
 }
 
 std::optional<leaf_losses> training_pass::run(const model_state& state, std::uint64_t step,
                                               std::span<const std::int32_t> tokens,
                                               std::span<const std::int32_t> targets,
                                               const std::function<bool()>& give_up) {
-  const std::size_t all_rows = shape_.global_batch * net_.seq_len();
-  ensure(tokens.size() == all_rows && targets.size() == all_rows,
-         "a step needs its whole global batch");
-  for (gradient_tree& tree : trees_) tree.reset();
-  for (gradient_tree& tree : tied_head_) tree.reset();
-
-  leaf_losses losses;
-  losses.loss_sums.assign(shape_.virtual_ranks, 0.0);
-  losses.tokens.assign(shape_.virtual_ranks, 0.0);
-  const std::size_t rank_rows = shape_.sequences_per_rank() * net_.seq_len();
-  for (std::size_t i = 0; i < all_rows; ++i)
-    losses.tokens[i / rank_rows] += targets[i] >= 0 ? 1.0 : 0.0;
-
-  job_chain jobs(net_.device(), give_up);
-  jobs.add([&](ops& ops) {
-    ops.copy(compute::host_view(tokens), tokens_.all());
-    ops.copy(compute::host_view(targets), targets_.all());
-    ops.copy(compute::host_view(std::span<const double>(losses.loss_sums)), loss_sums_.all());
-  });
-  for (std::size_t first = 0; first < shape_.global_batch; first += shape_.micro_batch) {
-    const micro_batch batch{.step = step,
-                            .first_sequence = first,
-                            .sequences = std::min(shape_.micro_batch, shape_.global_batch - first)};
-    forward(jobs, state, batch);
-    jobs.add([this, &state, batch](ops& ops) { head(ops, state, batch); });
-    backward(jobs, state, batch);
-  }
-  jobs.add([&](ops& ops) {
-    ops.copy(loss_sums_.all(), compute::host_view(std::span(losses.loss_sums)));
-    if (!tied_head_.empty()) {
+  ensure(ranks_.leaves == shape_.virtual_ranks, "a whole step was asked of a part of its ranks");
+  job_chain chain(net_.device(), give_up);
+  for (step_job& job : jobs(state, step, tokens, targets)) chain.add(std::move(job.work));
+  if (!tied_head_.empty()) {
+    chain.add([&](ops& ops) {
       const tensor_info* table =
           net_.layout()[net_.embedding_layer()].find(tensor_role::token_table);
       const view sum = trees_[net_.embedding_layer()].sum().part(table->offset, table->size);
       ops.add(tied_head_.front().sum(), sum, sum);
-    }
-  });
+    });
+  }
   try {
-    jobs.wait();
+    chain.wait();
   } catch (const compute::executor::cancelled&) {
     return std::nullopt;
   }
-  return losses;
+  return losses_;
 }
 
 view training_pass::gradient(std::size_t layer) { return trees_.at(layer).sum(); }
 
-void training_pass::forward(job_chain& jobs, const model_state& state, const micro_batch& batch) {
-  jobs.add([this, &state, batch](ops& ops) {
+// Parameters are asked for by the first micro-batch alone; backward reads what forward has read.
+void training_pass::forward(std::vector<step_job>& to, const model_state& state,
+                            const micro_batch& batch) {
+  const auto add = [&](std::size_t layer, compute::executor::job work) {
+    const bool first = batch.first_sequence == first_sequence();
+    to.push_back({step_job::part::forward,
+                  first ? std::optional(layer) : std::nullopt,
+                  {},
+                  std::move(work)});
+  };
+  add(net_.embedding_layer(), [this, &state, batch](ops& ops) {
     net_.embed(ops, state, batch, net_.seq_len(), true, batch_rows(tokens_, batch),
                kept_.front().input.all());
   });
   for (std::size_t i = 0; i < kept_.size(); ++i) {
-    jobs.add([this, &state, batch, i](ops& ops) {
+    add(net_.transformer_index(i), [this, &state, batch, i](ops& ops) {
       const view out = i + 1 < kept_.size() ? kept_[i + 1].input.all() : head_input_.all();
       net_.layers()[i].forward(ops, state.layers[net_.transformer_index(i)].parameters.all(),
                                net_.rotary(), batch, net_.seq_len(), true, kept_[i], branch_.all(),
                                out);
     });
   }
+  add(net_.head_layer(), [this, &state, batch](ops& ops) { head(ops, state, batch); });
+  if (!last(batch)) return;
+  to.back().completes = {{net_.head_layer(), 0}};
+  if (!tied_head_.empty()) to.back().completes.push_back({net_.embedding_layer(), 1});
 }
 
 void training_pass::head(ops& ops, const model_state& state, const micro_batch& batch) {
@@ -116,7 +155,7 @@ void training_pass::head(ops& ops, const model_state& state, const micro_batch& 
   net_.final_norm(ops, state, rows, head_input_.all(), normed_.all(), mean_.all(), rstd_.all());
 
   const const_view targets = batch_rows(targets_, batch);
-  std::size_t rank = batch.first_sequence / shape_.sequences_per_rank();
+  std::size_t rank = batch.first_sequence / shape_.sequences_per_rank() - ranks_.first;
   for (const leaf_range& range : ranges_of(batch)) head_range(ops, state, range, targets, rank++);
 
   const tensor_info* gain = net_.layout()[net_.head_layer()].find(tensor_role::final_norm);
@@ -161,7 +200,7 @@ void training_pass::head_range(ops& ops, const model_state& state, const leaf_ra
                        .vocabulary = d.vocabulary,
                        .targets = targets.part(at, rows),
                        .logits = logits_.all(),
-                       .losses = losses_.part(at, rows)});
+                       .losses = losses_at_rows_.part(at, rows)});
     ops.linear_backward_input({.rows = rows,
                                .in = d.width,
                                .out = d.vocabulary,
@@ -177,7 +216,7 @@ void training_pass::head_range(ops& ops, const model_state& state, const leaf_ra
                                 .fresh = fresh});
     fresh = false;
   }
-  ops.add_in_order(losses_.part(range.first_row, range.rows), loss_sums_.part(rank, 1));
+  ops.add_in_order(losses_at_rows_.part(range.first_row, range.rows), loss_sums_.part(rank, 1));
   const auto rows_part = [&](const compute::buffer& b) {
     return b ? b.part(range.first_row, range.rows) : const_view{};
   };
@@ -197,10 +236,15 @@ void training_pass::head_range(ops& ops, const model_state& state, const leaf_ra
   if (d.tied) tied_head_.front().close_leaf(ops);
 }
 
-void training_pass::backward(job_chain& jobs, const model_state& state, const micro_batch& batch) {
+void training_pass::backward(std::vector<step_job>& to, const model_state& state,
+                             const micro_batch& batch) {
+  const auto add = [&](std::size_t layer, compute::executor::job work) {
+    to.push_back({step_job::part::backward, {}, {}, std::move(work)});
+    if (last(batch)) to.back().completes = {{layer, 0}};
+  };
   bool swapped = false;  // which of the two stream buffers holds the gradient from above
   for (std::size_t i = kept_.size(); i-- > 0; swapped = !swapped) {
-    jobs.add([this, &state, batch, i, swapped](ops& ops) {
+    add(net_.transformer_index(i), [this, &state, batch, i, swapped](ops& ops) {
       const view above = swapped ? gradient_b_.all() : gradient_a_.all();
       const view below = swapped ? gradient_a_.all() : gradient_b_.all();
       const transformer_layer& layer = net_.layers()[i];
@@ -213,7 +257,7 @@ void training_pass::backward(job_chain& jobs, const model_state& state, const mi
       }
     });
   }
-  jobs.add([this, batch, swapped](ops& ops) {
+  add(net_.embedding_layer(), [this, batch, swapped](ops& ops) {
     if (swapped) std::swap(gradient_a_, gradient_b_);
     embedding_backward(ops, batch);
   });
@@ -258,7 +302,7 @@ std::size_t training_pass::activation_bytes() const {
   for (const layer_activations& kept : kept_) bytes += kept.bytes();
   for (const compute::buffer* b :
        {&tokens_, &targets_, &head_input_, &normed_, &normed_gradient_, &mean_, &rstd_, &logits_,
-        &losses_, &branch_, &gradient_a_, &gradient_b_}) {
+        &losses_at_rows_, &branch_, &gradient_a_, &gradient_b_}) {
     bytes += b->bytes();
   }
   return bytes;
