@@ -1,27 +1,14 @@
 #include "actors/trainer.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
+#include "actors/stopwatch.hpp"
 #include "config/base/tree.hpp"
 #include "model/job_chain.hpp"
 
 namespace troupe::actors {
 namespace {
-
-class stopwatch {
- public:
-  double lap() {
-    const auto now = std::chrono::steady_clock::now();
-    const double seconds = std::chrono::duration<double>(now - last_).count();
-    last_ = now;
-    return seconds;
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 std::size_t most_blocks(const model::model_layout& layout) {
   std::size_t most = 0;

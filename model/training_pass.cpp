@@ -16,39 +16,27 @@ using compute::view;
 training_pass::training_pass(const network& net, const batch_shape& shape)
     : training_pass(net, shape, {0, static_cast<std::uint32_t>(shape.virtual_ranks)}) {}
 
-training_pass::training_pass(const network& net, const batch_shape& shape, tree_node ranks)
+training_pass::training_pass(const network& net, const batch_shape& shape, tree_node ranks,
+                             std::shared_ptr<pass_memory> memory)
     : net_(net),
       shape_{shape.global_batch, shape.virtual_ranks,
              std::min(shape.micro_batch, ranks.leaves * shape.sequences_per_rank())},
       ranks_(ranks),
-      at_(net.device(), net.described(), shape_.micro_batch * net.seq_len()) {
+      memory_(std::move(memory)) {
   ensure(shape.virtual_ranks > 0 && shape.global_batch % shape.virtual_ranks == 0,
          "the virtual ranks must divide the global batch");
   ensure(shape.micro_batch > 0, "a micro-batch has at least one sequence");
   compute::executor& device = net.device();
   const description& d = net.described();
-  const std::size_t rows = shape_.micro_batch * net.seq_len();
   const auto leaves = static_cast<std::uint32_t>(shape.virtual_ranks);
-  const auto floats = [&](std::size_t count) { return device.allocate(count, dtype::float32); };
-
-  for (std::size_t i = 0; i < d.layers; ++i) kept_.emplace_back(device, d, rows);
   for (const layer_layout& layer : net.layout()) {
     trees_.emplace_back(device, layer.elements, ranks, leaves);
   }
   if (d.tied) tied_head_.emplace_back(device, d.vocabulary * d.width, ranks, leaves);
   tokens_ = device.allocate(sequences() * net.seq_len(), dtype::int32);
   targets_ = device.allocate(sequences() * net.seq_len(), dtype::int32);
-  head_input_ = floats(rows * d.width);
-  normed_ = floats(rows * d.width);
-  normed_gradient_ = floats(rows * d.width);
-  if (d.family == family::gpt2) mean_ = floats(rows);
-  rstd_ = floats(rows);
-  logits_ = floats(net.head_chunk(rows) * d.vocabulary);
-  losses_at_rows_ = floats(rows);
-  if (d.dropout > 0) branch_ = floats(rows * d.width);
-  gradient_a_ = floats(rows * d.width);
-  gradient_b_ = floats(rows * d.width);
   loss_sums_ = device.allocate(ranks.leaves, dtype::float64);
+  if (memory_->bytes() == 0) memory_->reserve(net_, shape_.micro_batch * net_.seq_len());
 }
 
 std::vector<step_job> training_pass::jobs(const model_state& state, std::uint64_t step,
@@ -77,6 +65,7 @@ std::vector<step_job> training_pass::jobs(const model_state& state, std::uint64_
 
 void training_pass::begin(ops& ops, std::span<const std::int32_t> tokens,
                           std::span<const std::int32_t> targets) {
+  memory_->reserve(net_, shape_.micro_batch * net_.seq_len());
   for (gradient_tree& tree : trees_) tree.reset();
   for (gradient_tree& tree : tied_head_) tree.reset();
   losses_.loss_sums.assign(ranks_.leaves, 0.0);
@@ -133,14 +122,15 @@ void training_pass::forward(std::vector<step_job>& to, const model_state& state,
   };
   add(net_.embedding_layer(), [this, &state, batch](ops& ops) {
     net_.embed(ops, state, batch, net_.seq_len(), true, batch_rows(tokens_, batch),
-               kept_.front().input.all());
+               memory_->kept.front().input.all());
   });
-  for (std::size_t i = 0; i < kept_.size(); ++i) {
+  for (std::size_t i = 0; i < net_.layers().size(); ++i) {
     add(net_.transformer_index(i), [this, &state, batch, i](ops& ops) {
-      const view out = i + 1 < kept_.size() ? kept_[i + 1].input.all() : head_input_.all();
+      const view out = i + 1 < net_.layers().size() ? memory_->kept[i + 1].input.all()
+                                                    : memory_->head_input.all();
       net_.layers()[i].forward(ops, state.layers[net_.transformer_index(i)].parameters.all(),
-                               net_.rotary(), batch, net_.seq_len(), true, kept_[i], branch_.all(),
-                               out);
+                               net_.rotary(), batch, net_.seq_len(), true, memory_->kept[i],
+                               memory_->branch.all(), out);
     });
   }
   add(net_.head_layer(), [this, &state, batch](ops& ops) { head(ops, state, batch); });
@@ -152,7 +142,8 @@ void training_pass::forward(std::vector<step_job>& to, const model_state& state,
 void training_pass::head(ops& ops, const model_state& state, const micro_batch& batch) {
   const description& d = net_.described();
   const std::size_t rows = rows_of(batch);
-  net_.final_norm(ops, state, rows, head_input_.all(), normed_.all(), mean_.all(), rstd_.all());
+  net_.final_norm(ops, state, rows, memory_->head_input.all(), memory_->normed.all(),
+                  memory_->mean.all(), memory_->rstd.all());
 
   const const_view targets = batch_rows(targets_, batch);
   std::size_t rank = batch.first_sequence / shape_.sequences_per_rank() - ranks_.first;
@@ -163,12 +154,12 @@ void training_pass::head(ops& ops, const model_state& state, const micro_batch& 
       {.kind = d.family == family::gpt2 ? compute::norm_kind::layer : compute::norm_kind::rms,
        .rows = rows,
        .width = d.width,
-       .dy = normed_gradient_.all(),
-       .x = head_input_.all(),
+       .dy = memory_->normed_gradient.all(),
+       .x = memory_->head_input.all(),
        .gain = state.layers[net_.head_layer()].parameters.part(gain->offset, gain->size),
-       .mean = mean_.all(),
-       .rstd = rstd_.all(),
-       .dx = gradient_a_.all()});
+       .mean = memory_->mean.all(),
+       .rstd = memory_->rstd.all(),
+       .dx = memory_->gradient_a.all()});
 }
 
 // Logits, loss and the head's gradients for the rows of one virtual rank, some rows at a time so
@@ -189,34 +180,34 @@ void training_pass::head_range(ops& ops, const model_state& state, const leaf_ra
   bool fresh = range.opens;
   for (std::size_t at = range.first_row; at < end; at += chunk) {
     const std::size_t rows = std::min(chunk, end - at);
-    const const_view x = normed_.part(at * d.width, rows * d.width);
+    const const_view x = memory_->normed.part(at * d.width, rows * d.width);
     ops.linear({.rows = rows,
                 .in = d.width,
                 .out = d.vocabulary,
                 .x = x,
                 .w = net_.head_matrix(state),
-                .y = logits_.all()});
+                .y = memory_->logits.all()});
     ops.cross_entropy({.rows = rows,
                        .vocabulary = d.vocabulary,
                        .targets = targets.part(at, rows),
-                       .logits = logits_.all(),
-                       .losses = losses_at_rows_.part(at, rows)});
+                       .logits = memory_->logits.all(),
+                       .losses = memory_->losses.part(at, rows)});
     ops.linear_backward_input({.rows = rows,
                                .in = d.width,
                                .out = d.vocabulary,
-                               .dy = logits_.all(),
+                               .dy = memory_->logits.all(),
                                .w = net_.head_matrix(state),
-                               .dx = normed_gradient_.part(at * d.width, rows * d.width)});
+                               .dx = memory_->normed_gradient.part(at * d.width, rows * d.width)});
     ops.linear_backward_weight({.rows = rows,
                                 .in = d.width,
                                 .out = d.vocabulary,
-                                .dy = logits_.all(),
+                                .dy = memory_->logits.all(),
                                 .x = x,
                                 .dw = head_gradient,
                                 .fresh = fresh});
     fresh = false;
   }
-  ops.add_in_order(losses_at_rows_.part(range.first_row, range.rows), loss_sums_.part(rank, 1));
+  ops.add_in_order(memory_->losses.part(range.first_row, range.rows), loss_sums_.part(rank, 1));
   const auto rows_part = [&](const compute::buffer& b) {
     return b ? b.part(range.first_row, range.rows) : const_view{};
   };
@@ -224,10 +215,10 @@ void training_pass::head_range(ops& ops, const model_state& state, const leaf_ra
       {.kind = d.family == family::gpt2 ? compute::norm_kind::layer : compute::norm_kind::rms,
        .rows = range.rows,
        .width = d.width,
-       .dy = normed_gradient_.part(range.first_row * d.width, range.rows * d.width),
-       .x = head_input_.part(range.first_row * d.width, range.rows * d.width),
-       .mean = rows_part(mean_),
-       .rstd = rows_part(rstd_),
+       .dy = memory_->normed_gradient.part(range.first_row * d.width, range.rows * d.width),
+       .x = memory_->head_input.part(range.first_row * d.width, range.rows * d.width),
+       .mean = rows_part(memory_->mean),
+       .rstd = rows_part(memory_->rstd),
        .dgain = tensor(tensor_role::final_norm),
        .dbias = tensor(tensor_role::final_norm_bias),
        .fresh = range.opens});
@@ -243,27 +234,29 @@ void training_pass::backward(std::vector<step_job>& to, const model_state& state
     if (last(batch)) to.back().completes = {{layer, 0}};
   };
   bool swapped = false;  // which of the two stream buffers holds the gradient from above
-  for (std::size_t i = kept_.size(); i-- > 0; swapped = !swapped) {
+  for (std::size_t i = net_.layers().size(); i-- > 0; swapped = !swapped) {
     add(net_.transformer_index(i), [this, &state, batch, i, swapped](ops& ops) {
-      const view above = swapped ? gradient_b_.all() : gradient_a_.all();
-      const view below = swapped ? gradient_a_.all() : gradient_b_.all();
+      const view above = swapped ? memory_->gradient_b.all() : memory_->gradient_a.all();
+      const view below = swapped ? memory_->gradient_a.all() : memory_->gradient_b.all();
       const transformer_layer& layer = net_.layers()[i];
       gradient_tree& tree = trees_[net_.transformer_index(i)];
       layer.backward_input(ops, state.layers[net_.transformer_index(i)].parameters.all(),
-                           net_.rotary(), batch, net_.seq_len(), kept_[i], at_, above, below);
+                           net_.rotary(), batch, net_.seq_len(), memory_->kept[i],
+                           memory_->at.front(), above, below);
       for (const leaf_range& range : ranges_of(batch)) {
-        layer.backward_weight(ops, range, kept_[i], at_, above, tree.leaf());
+        layer.backward_weight(ops, range, memory_->kept[i], memory_->at.front(), above,
+                              tree.leaf());
         if (range.closes) tree.close_leaf(ops);
       }
     });
   }
   add(net_.embedding_layer(), [this, batch, swapped](ops& ops) {
-    if (swapped) std::swap(gradient_a_, gradient_b_);
+    if (swapped) std::swap(memory_->gradient_a, memory_->gradient_b);
     embedding_backward(ops, batch);
   });
 }
 
-// The gradient of the residual stream at the embedding's output stands in gradient_a_.
+// The gradient of the residual stream at the embedding's output stands in gradient_a.
 void training_pass::embedding_backward(ops& ops, const micro_batch& batch) {
   const description& d = net_.described();
   const std::size_t rows = rows_of(batch);
@@ -271,9 +264,9 @@ void training_pass::embedding_backward(ops& ops, const micro_batch& batch) {
     ops.dropout({.rows = rows,
                  .seq_len = net_.seq_len(),
                  .width = d.width,
-                 .x = gradient_a_.all(),
+                 .x = memory_->gradient_a.all(),
                  .dropout = net_.embedding_mask(batch, true),
-                 .out = gradient_a_.all()});
+                 .out = memory_->gradient_a.all()});
   }
   const layer_layout& layer = net_.layout()[net_.embedding_layer()];
   gradient_tree& tree = trees_[net_.embedding_layer()];
@@ -289,7 +282,7 @@ void training_pass::embedding_backward(ops& ops, const micro_batch& batch) {
          .width = d.width,
          .vocabulary = d.vocabulary,
          .tokens = tokens.part(range.first_row, range.rows),
-         .dout = gradient_a_.part(range.first_row * d.width, range.rows * d.width),
+         .dout = memory_->gradient_a.part(range.first_row * d.width, range.rows * d.width),
          .dtable = leaf.part(table->offset, table->size),
          .dpositions =
              positions == nullptr ? view{} : leaf.part(positions->offset, positions->size)});
@@ -298,14 +291,7 @@ void training_pass::embedding_backward(ops& ops, const micro_batch& batch) {
 }
 
 std::size_t training_pass::activation_bytes() const {
-  std::size_t bytes = at_.bytes();
-  for (const layer_activations& kept : kept_) bytes += kept.bytes();
-  for (const compute::buffer* b :
-       {&tokens_, &targets_, &head_input_, &normed_, &normed_gradient_, &mean_, &rstd_, &logits_,
-        &losses_at_rows_, &branch_, &gradient_a_, &gradient_b_}) {
-    bytes += b->bytes();
-  }
-  return bytes;
+  return memory_->bytes() + tokens_.bytes() + targets_.bytes();
 }
 
 std::size_t training_pass::gradient_bytes() const {

@@ -14,12 +14,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "model/gradient_tree.hpp"
 #include "model/network.hpp"
+#include "model/pass_memory.hpp"
 
 namespace troupe::model {
 
@@ -56,9 +58,11 @@ struct step_job {
 
 class training_pass {
  public:
-  // `ranks`: the virtual ranks that it computes; all of them if not given.
+  // All virtual ranks, or only `ranks`, perhaps in the memory of an earlier pass of the same
+  // network. Memory that is too small grows in the first job, on the device's thread.
   training_pass(const network& net, const batch_shape& shape);
-  training_pass(const network& net, const batch_shape& shape, tree_node ranks);
+  training_pass(const network& net, const batch_shape& shape, tree_node ranks,
+                std::shared_ptr<pass_memory> memory = std::make_shared<pass_memory>());
 
   tree_node ranks() const { return ranks_; }
   std::size_t sequences() const { return ranks_.leaves * shape_.sequences_per_rank(); }
@@ -111,15 +115,11 @@ class training_pass {
   const network& net_;
   batch_shape shape_;
   tree_node ranks_;
-  std::vector<layer_activations> kept_;
-  layer_gradients at_;
+  std::shared_ptr<pass_memory> memory_;
   std::vector<gradient_tree> trees_;      // one a layer
   std::vector<gradient_tree> tied_head_;  // one if tied, else none
   compute::buffer tokens_, targets_;      // [sequences(), T]
-  compute::buffer head_input_, normed_, normed_gradient_, mean_, rstd_, logits_, losses_at_rows_,
-      branch_;
-  compute::buffer gradient_a_, gradient_b_;  // of the residual stream, used in turn
-  compute::buffer loss_sums_;                // float64 [virtual ranks of this pass]
+  compute::buffer loss_sums_;             // float64 [virtual ranks of this pass]
   leaf_losses losses_;
 };
 
