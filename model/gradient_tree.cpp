@@ -1,12 +1,16 @@
 #include "model/gradient_tree.hpp"
 
+#include <algorithm>
+
 #include "config/base/error.hpp"
 
 namespace troupe::model {
 
-gradient_tree::gradient_tree(compute::executor& device, std::size_t elements, std::size_t leaves)
-    : device_(device), elements_(elements), leaves_(leaves) {
-  ensure(leaves >= 1, "a gradient tree needs at least one leaf");
+gradient_tree::gradient_tree(compute::executor& device, std::size_t elements, tree_node run,
+                             std::uint32_t leaves)
+    : device_(device), elements_(elements), run_(run), whole_{0, leaves} {
+  ensure(run.leaves >= 1 && run.first + run.leaves <= leaves,
+         "a gradient tree needs at least one leaf, and none beyond the last");
 }
 
 compute::buffer gradient_tree::take_buffer() {
@@ -17,43 +21,55 @@ compute::buffer gradient_tree::take_buffer() {
 }
 
 compute::view gradient_tree::leaf() {
-  ensure(closed_ < leaves_, "a gradient tree was asked for a leaf beyond its last one");
+  ensure(!complete(), "a gradient tree was asked for a leaf beyond its last one");
   if (!open_) open_ = take_buffer();
   return open_.all();
 }
 
+// Walks down from the root to the node whose halves they could be.
+bool gradient_tree::top_two_are_halves() const {
+  if (nodes_.size() < 2) return false;
+  const tree_node left = nodes_[nodes_.size() - 2].covers, right = nodes_.back().covers;
+  const std::uint32_t end = right.first + right.leaves;
+  tree_node at = whole_;
+  while (at.first < left.first || at.first + at.leaves > end) {
+    const auto [low, high] = halves(at);
+    if (left.first < high.first && end > high.first) return false;  // no node holds just the two
+    at = end <= high.first ? low : high;
+  }
+  return halves(at) == std::pair(left, right);
+}
+
 void gradient_tree::add_top_two(compute::ops& ops) {
-  node right = std::move(nodes_.back());
+  finished right = std::move(nodes_.back());
   nodes_.pop_back();
-  node& left = nodes_.back();
+  finished& left = nodes_.back();
   ops.add(left.values.all(), right.values.all(), left.values.all());
-  left.leaves += right.leaves;
+  left.covers.leaves += right.covers.leaves;
   spares_.push_back(std::move(right.values));
 }
 
 void gradient_tree::close_leaf(compute::ops& ops) {
   ensure(static_cast<bool>(open_), "a gradient leaf was closed that was never opened");
-  nodes_.push_back({std::move(open_), 1});
+  nodes_.push_back({{run_.first + closed_, 1}, std::move(open_)});
   open_ = {};
   ++closed_;
-  while (nodes_.size() >= 2 && nodes_[nodes_.size() - 2].leaves == nodes_.back().leaves) {
-    add_top_two(ops);
-  }
-  if (closed_ == leaves_) {
-    while (nodes_.size() >= 2) add_top_two(ops);
-  }
+  while (top_two_are_halves()) add_top_two(ops);
 }
 
-compute::view gradient_tree::sum() {
-  ensure(closed_ == leaves_ && nodes_.size() == 1,
-         "a gradient sum was read before all leaves were in");
-  return nodes_.front().values.all();
+compute::view gradient_tree::node(tree_node which) {
+  ensure(complete(), "a gradient sum was read before all leaves were in");
+  const auto at = std::ranges::find(nodes_, which, &finished::covers);
+  ensure(at != nodes_.end(), "a gradient tree was asked for a node that it does not complete");
+  return at->values.all();
 }
+
+compute::view gradient_tree::sum() { return node(whole_); }
 
 void gradient_tree::reset() {
   if (open_) spares_.push_back(std::move(open_));
   open_ = {};
-  for (node& n : nodes_) spares_.push_back(std::move(n.values));
+  for (finished& n : nodes_) spares_.push_back(std::move(n.values));
   nodes_.clear();
   closed_ = 0;
 }
