@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "actors/from_settings.hpp"
+#include "actors/machine.hpp"
 #include "actors/resume_identity.hpp"
 #include "actors/validation.hpp"
 #include "actors/version.hpp"
@@ -35,6 +36,11 @@ nlohmann::json to_json_record(const protocol::decision_record& r) {
           {"loss_bits", std::bit_cast<std::uint64_t>(r.loss)},
           {"grad_norm_bits", std::bit_cast<std::uint64_t>(r.grad_norm)},
           {"tokens", static_cast<std::uint64_t>(r.tokens)}};
+}
+
+std::string model_line(const model::description& d) {
+  return fmt::format("{}, {} layers, width {}, {} heads, vocabulary {}", model::name_of(d.family),
+                     d.layers, d.width, d.heads, d.vocabulary);
 }
 
 // Fills window after window; the count of targets that count is not needed here.
@@ -101,7 +107,7 @@ status training_run::open_parts() {
                      .report_file = request_.report_file});
   if (!told) return told.failure();
   monitor_.emplace(std::move(*told));
-  monitor_->set_activation_bytes(trainer_->activation_bytes());
+  show_on_board();
   return done{};
 }
 
@@ -195,8 +201,50 @@ result<bool> training_run::resume() {
       !written) {
     return written.failure();
   }
-  if (status told = monitor_->started(step_); !told) return told.failure();
+  const world_facts alone{
+      .number = 0,
+      .members = 1,
+      .computing = 1,
+      .plan_hash = "",
+      .plan_line = plan_line(),
+      .reason = step_ > 0 ? fmt::format("resumed from step {}", step_) : "started"};
+  if (status told = monitor_->started(step_, alone); !told) return told.failure();
   return true;
+}
+
+std::string training_run::plan_line() const {
+  const model::batch_shape& batch = trainer_->settings().batch;
+  return fmt::format("1 worker, {} threads, {} virtual ranks, micro-batch {}, {}",
+                     device_->threads(), batch.virtual_ranks, batch.micro_batch,
+                     device_->numerics_class());
+}
+
+void training_run::show_on_board() {
+  status_board& board = monitor_->board();
+  board.publish_to(around_.publish);
+  world_status& seen = board.facts();
+  seen.run = settings().job.name;
+  seen.version = version_number();
+  seen.commit = version_commit();
+  seen.backends = "cpu";
+  seen.model = model_line(description_);
+  seen.config_digest = config::hash_of(config::fingerprint_of(settings())).hex();
+  seen.stall_seconds = settings().fault_tolerance.stall_seconds;
+  member_status self;
+  self.name = "worker-0";
+  self.host = host_name();
+  self.threads = device_->threads();
+  const auto parameters = static_cast<std::uint64_t>(model::parameter_count(trainer_->layout()));
+  self.memory_bytes[memory_kind::parameters] = 4 * parameters;
+  self.memory_bytes[memory_kind::optimizer] = 8 * parameters;
+  self.memory_bytes[memory_kind::activations] = trainer_->activation_bytes();
+  board.plan(0, plan_line(), {self});
+  board.publish();
+  note_peaks();
+}
+
+void training_run::note_peaks() {
+  monitor_->set_peaks("worker-0", facts_of_this_process().peak_bytes, trainer_->activation_bytes());
 }
 
 void training_run::show_start() {
@@ -212,21 +260,18 @@ void training_run::show_start() {
   }
   monitor_->set_speed_facts(flops, peak, peak_source);
 
-  const model::description& d = description_;
   const model::batch_shape& batch = trainer_->settings().batch;
   const auto parameters = static_cast<double>(model::parameter_count(trainer_->layout()));
   const auto activations = static_cast<double>(trainer_->activation_bytes());
   std::vector<std::pair<std::string, std::string>> facts = {
       {"troupe", version_text()},
-      {"model", fmt::format("{}, {} layers, width {}, {} heads, vocabulary {}",
-                            model::name_of(d.family), d.layers, d.width, d.heads, d.vocabulary)},
+      {"model", model_line(description_)},
       {"parameters", short_count(parameters)},
       {"tokens a step", fmt::format("{} ({} sequences of {})", batch.global_batch * seq_len,
                                     batch.global_batch, seq_len)},
       {"data", fmt::format("{} tokens, {} windows an epoch, {} tokens left over", data_->tokens(),
                            data_->windows(), data_->unused_tokens())},
-      {"plan", fmt::format("1 worker, {} threads, {} virtual ranks, micro-batch {}, {}", threads,
-                           batch.virtual_ranks, batch.micro_batch, device_->numerics_class())},
+      {"plan", plan_line()},
       {"memory", fmt::format("activations {}, parameters and moments {}", short_bytes(activations),
                              short_bytes(12.0 * parameters))},
       {"peak", fmt::format("{} FLOP/s ({}); {} FLOP a token", short_count(peak), peak_source,
@@ -280,6 +325,8 @@ status training_run::one_step(std::uint64_t step) {
   step_ = step;
   updates_ = last_.updates;
   tokens_seen_ += static_cast<std::uint64_t>(last_.tokens);
+  note_peaks();
+  if (member_status* self = monitor_->board().member(member_id{0})) self->step = step;
   if (status told = monitor_->step(last_, monitor_->now() - start); !told) return told.failure();
   return count_skips();
 }

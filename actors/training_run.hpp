@@ -33,7 +33,8 @@ struct run_surroundings {
   file_system& files;
   const clock_source& clock;
   console& screen;
-  std::function<int()> stop_signal;  // the notice to stop that came first, 0 for none
+  std::function<int()> stop_signal;      // the notice to stop that came first, 0 for none
+  status_board::publisher publish = {};  // what is to be seen, after everything that happens
 };
 
 class training_run {
@@ -57,6 +58,9 @@ class training_run {
   status open_parts();
   status open_validation();
   result<bool> resume();  // false: the run is finished already
+  std::string plan_line() const;
+  void show_on_board();
+  void note_peaks();
   void show_start();
   result<exit_code> train_steps();
   status save();

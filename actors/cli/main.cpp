@@ -24,6 +24,7 @@ struct command {
 
 constexpr std::array commands = {
     command{"train", "train a model, or go on with a run", train_command},
+    command{"status", "what a run does now", status_command},
     command{"stop", "ask a run to save and end", stop_command},
     command{"generate", "continue a prompt with a trained model", generate_command},
     command{"eval", "loss of a trained model on a data set", eval_command},

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +18,8 @@
 #include "actors/launcher.hpp"
 #include "actors/machine.hpp"
 #include "actors/memory_check.hpp"
+#include "actors/status_client.hpp"
+#include "actors/status_server.hpp"
 #include "actors/stop_signals.hpp"
 #include "actors/training_run.hpp"
 #include "config/load.hpp"
@@ -74,6 +77,28 @@ std::vector<worker_start> starts_of(const common_options& options, const config:
     starts.push_back(std::move(start));
   }
   return starts;
+}
+
+// The run's port, and its address in the run directory; none where metrics.prometheus_listen is "".
+result<std::unique_ptr<status_server>> open_status(const config::settings& s,
+                                                   const run_directory& run, console& screen) {
+  const std::string& listen = s.metrics.prometheus_listen;
+  if (listen.empty()) return std::unique_ptr<status_server>();
+  result<std::string> secret = read_file(real_file_system(), run.file("secret"), 4096);
+  std::string word = secret ? *secret : "";
+  word.erase(word.find_last_not_of("\r\n") + 1);
+  auto server =
+      status_server::start(listen, {.secret = word, .stop = [] { kill(getpid(), SIGTERM); }});
+  if (!server) return server.failure();
+  comm::address where = (*server)->address();
+  if (where.host == "0.0.0.0" || where.host == "::") where.host = host_name();
+  if (status told = write_status_address(real_file_system(), run.path(), {where, run.run_id()});
+      !told) {
+    return told.failure();
+  }
+  screen.say(
+      fmt::format("status at http://{}/ (also /metrics, /api/status, /healthz)", to_text(where)));
+  return server;
 }
 
 // What belongs to the whole run cannot differ from worker to worker.
@@ -195,8 +220,14 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
       console_settings::detect(options.quiet, loaded->settings.metrics.disable_color_printing);
   shown.log_file = join_path(run->file("logs"), name + ".log");
   console screen(shown);
+  result<std::unique_ptr<status_server>> seen = open_status(loaded->settings, *run, screen);
+  if (!seen) return fail(seen.failure(), err);
+  status_server* const server = seen->get();
   training_run training(*run, {loaded->settings, *parse_resume(options.resume), options.report},
-                        {real_file_system(), real_clock(), screen, [] { return stop_signal(); }});
+                        {real_file_system(), real_clock(), screen, [] { return stop_signal(); },
+                         [server](std::shared_ptr<const world_status> s) {
+                           if (server != nullptr) server->publish(std::move(s));
+                         }});
   return training.run();
 }
 
