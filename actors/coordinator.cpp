@@ -123,7 +123,6 @@ void coordinator_state::begin(caf::event_based_actor* self, shared_context aroun
   surroundings_ = &surroundings;
   actor_ = self;
   self_ = caf::actor_cast<caf::actor>(self);
-  around_->mail.coordinator = self_;
   if (around_->plan.coordinator != around_->self) return;
   phase_ = phase::gathering;
   steps_.emplace(around_->plan, blocks_of_layers(around_->work.shape()));

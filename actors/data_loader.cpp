@@ -17,7 +17,7 @@ caf::behavior data_loader(caf::event_based_actor*, shared_context around) {
 }  // namespace
 
 caf::actor spawn_data_loader(caf::event_based_actor* parent, shared_context around) {
-  return parent->spawn<caf::monitored>(data_loader, std::move(around));
+  return parent->spawn<caf::linked>(data_loader, std::move(around));
 }
 
 }  // namespace troupe::actors

@@ -26,7 +26,10 @@ member::~member() {
   loop_.reset();  // ends the actors, which use the computation until then
 }
 
-void member::start() { worker_ = spawn_worker(loop_->system(), *around_); }
+void member::start() {
+  worker_ = spawn_worker(loop_->system(), *around_);
+  gate_.set_worker(worker_);
+}
 
 bool member::turn() {
   const bool moved = around_->transport.progress();

@@ -111,7 +111,7 @@ caf::behavior peer_actor(caf::stateful_actor<peer_state>* self, const peer_surro
 
 caf::actor spawn_peer(caf::event_based_actor* parent, const peer_surroundings& around,
                       const comm::conversation_settings& settings) {
-  return parent->spawn<caf::monitored>(peer_actor, &around, settings);
+  return parent->spawn<caf::linked>(peer_actor, &around, settings);
 }
 
 }  // namespace troupe::actors

@@ -104,7 +104,6 @@ void rank_state::begin(caf::event_based_actor* self, shared_context around, run_
   seen_.record.step = around_->plan.base;
   progress_.emplace(blocks_of_layers(around_->work.shape()), primary.size(),
                     around_->me().first_leaf, around_->me().leaves, around_->plan.base);
-  around_->mail.rank = self_;
   stage_ = spawn_stage(self, around_);
   loader_ = spawn_data_loader(self, around_);
   around_->mail.primary_shards.assign(layers(), {});

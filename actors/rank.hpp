@@ -11,8 +11,8 @@
 
 namespace troupe::actors {
 
-// Spawns stage, data loader and optimizer shards below it and enters them into the router; `go`
-// begins the first step.
+// Spawns stage, data loader and optimizer shards below it and enters the shards into the router;
+// `go` begins the first step. An actor of CAF begins with its first turn, not when it is spawned.
 caf::actor spawn_rank(caf::event_based_actor* parent, shared_context around, run_store& store);
 
 }  // namespace troupe::actors

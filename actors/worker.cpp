@@ -147,11 +147,11 @@ void worker_state::begin(caf::event_based_actor* self, const worker_surroundings
   mail_->set_coordinator(settings().convener);
   peer_around_ = std::make_unique<peer_surroundings>(
       peer_surroundings{around.transport.control(), *mail_, around.clock, generation()});
-  gate().set_worker(self_);
-  self->set_down_handler([this](const caf::down_msg& m) {
-    if (m.reason && phase_ < phase::ending) {
-      fail({exit_code::defect, "an actor of this process ended: " + caf::to_string(m.reason)});
-    }
+  // All actors of the process are linked below this one: whichever ends by an exception ends here.
+  self->set_exit_handler([this](const caf::exit_msg& m) {
+    if (!m.reason || phase_ >= phase::ending) return;
+    fail({exit_code::defect,
+          fmt::format("an actor of this process ended: {}", caf::to_string(m.reason))});
   });
   run_store& store = around.coordination.store;
   if (settings().convenes) {
@@ -309,11 +309,11 @@ void worker_state::adopt(protocol::plan plan) {
                            protocol::blocks_backed_up(adopted, self())};
   around_->work.adopt(share);
   rank_ = spawn_rank(actor_, context_, around_->coordination.store);
-  actor_->monitor(rank_);
+  mail_->rank = rank_;
   starting_point from = start_.value_or(starting_point());
   from.step = adopted.base;
   const caf::actor coordinator = spawn_coordinator(actor_, context_, around_->coordination, from);
-  actor_->monitor(coordinator);
+  mail_->coordinator = coordinator;
   if (adopted.base == 0) {
     around_->work.initialize([me = self_, ctx = context_](computation::trouble trouble) {
       if (trouble) return ctx->fail(error_of(trouble));

@@ -25,6 +25,12 @@ constexpr const char* run_id = "simulated";
 
 }  // namespace
 
+reference_settings toy_reference_settings() {
+  return {.max_norm = 1.0, .skip_nonfinite = true, .rate = [](std::uint64_t step) {
+            return 0.01f / static_cast<float>(1 + step % 7);
+          }};
+}
+
 world_parts usual_parts() {
   return {[](member_id, const toy_shape& toy, timeline& time, const clock_source& clock,
              const toy_speed& speed, std::function<void(std::function<void()>)> post,
@@ -71,12 +77,14 @@ world::world(const world_settings& settings, world_watcher& watcher, const world
     worker.convener = member_id(0);
     worker.virtual_ranks = settings.toy.virtual_ranks;
     worker.backups = settings.backups;
+    const reference_settings in_force = toy_reference_settings();
     coordinator_settings coordination;
     coordination.steps = settings.steps;
-    coordination.max_norm = 1.0;
+    coordination.max_norm = in_force.max_norm;
+    coordination.skip_nonfinite = in_force.skip_nonfinite;
     coordination.max_skipped_steps = 10;
     coordination.validation_freq = settings.validation_freq;
-    coordination.rate = [](std::uint64_t step) { return 0.01f / static_cast<float>(1 + step % 7); };
+    coordination.rate = in_force.rate;
     introductions_settings gate{.me = worker.me, .key = the_secret()};
     gate.number = [this] {
       comm::nonce n;

@@ -14,6 +14,7 @@
 #include "actors/sim/memory_store.hpp"
 #include "actors/sim/timeline.hpp"
 #include "actors/sim/toy_computation.hpp"
+#include "actors/sim/toy_reference.hpp"
 #include "comm/secret.hpp"
 #include "comm/simulated_transport.hpp"
 
@@ -29,6 +30,9 @@ struct world_settings {
   std::uint64_t validation_freq = 0;
   std::uint32_t members_per_host = 1;
 };
+
+// What the coordinator of a simulated world has in force.
+reference_settings toy_reference_settings();
 
 // How a member's parts are made; a test puts something wrong in their place.
 struct world_parts {
