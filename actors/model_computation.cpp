@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "actors/model_shape.hpp"
 #include "config/base/error.hpp"
 #include "model/data/order.hpp"
 
@@ -10,29 +11,6 @@ namespace {
 
 using compute::executor;
 using compute::ops;
-
-// A tied token table has the head's gradient besides its own.
-world_shape shape_of(const model::network& net) {
-  world_shape shape;
-  for (const model::layer_layout& layer : net.layout()) {
-    const model::tensor_info* table = layer.find(model::tensor_role::token_table);
-    const bool tied = net.described().tied && table != nullptr;
-    std::vector<block_shape>& blocks = shape.layers.emplace_back();
-    for (std::size_t b = 0; b < layer.blocks(); ++b) {
-      const std::size_t begin = b * model::block_elements, size = layer.block_size(b);
-      block_shape& block = blocks.emplace_back();
-      block.elements = static_cast<std::uint32_t>(size);
-      block.sources = {block.elements};
-      if (!tied) continue;
-      const std::size_t from = std::max(begin, table->offset);
-      const std::size_t to = std::min(begin + size, table->offset + table->size);
-      if (from >= to) continue;
-      block.sources.push_back(static_cast<std::uint32_t>(to - from));
-      block.tied_offset = static_cast<std::uint32_t>(from - begin);
-    }
-  }
-  return shape;
-}
 
 std::exception_ptr cancelled() { return std::make_exception_ptr(executor::cancelled()); }
 
@@ -46,7 +24,7 @@ model_computation::model_computation(executor& device, const model::description&
       sources_(std::move(sources)),
       post_(std::move(post)),
       network_(device, d, model::make_layout(d), settings.seq_len, settings.seed),
-      shape_(shape_of(network_)),
+      shape_(shape_of(d, network_.layout())),
       blocks_(network_, shape_, settings.adamw, protocol_jobs(device, post_.to_loop()), seconds_) {}
 
 model_computation::~model_computation() {

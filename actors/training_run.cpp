@@ -134,23 +134,6 @@ status training_run::open_validation() {
   return done{};
 }
 
-std::vector<checkpoint::layer_memory> training_run::state_memory() {
-  std::vector<checkpoint::layer_memory> memory;
-  for (model::layer_state& layer : trainer_->state().layers) {
-    memory.push_back({layer.parameters.all().host<float>(), layer.first_moment.all().host<float>(),
-                      layer.second_moment.all().host<float>()});
-  }
-  return memory;
-}
-
-std::vector<checkpoint::state_view> training_run::state_views() {
-  std::vector<checkpoint::state_view> views;
-  for (const checkpoint::layer_memory& m : state_memory()) {
-    views.push_back({m.parameters, m.first_moments, m.second_moments});
-  }
-  return views;
-}
-
 result<bool> training_run::resume() {
   const std::uint64_t recorded = monitor_->last_recorded_step();
   if (request_.resume.what == checkpoint::wanted::kind::none && recorded > 0) {
@@ -162,8 +145,10 @@ result<bool> training_run::resume() {
   const run_identity now{directory_.run_id(), config::fingerprint_of(settings()), data_digest_,
                          device_->numerics_class(),
                          static_cast<std::uint64_t>(compute::numerics_version)};
+  const std::vector<checkpoint::state_memory> memory = checkpoint::memory_of(trainer_->state());
   result<checkpoint::resumed> found = checkpoint::resume(
-      around_.files, checkpoints(), request_.resume, trainer_->layout(), state_memory(),
+      around_.files, checkpoints(), request_.resume, trainer_->layout(),
+      checkpoint::whole_layers(trainer_->layout(), memory),
       [&now](const checkpoint::manifest& m) { return check_identity(m.about, now); });
   if (!found) return found.failure();
   for (const std::string& line : found->skipped) around_.screen.event(line);
@@ -392,7 +377,8 @@ status training_run::warn_if_not_finite() {
 
 status training_run::save() {
   if (status warned = warn_if_not_finite(); !warned) return warned.failure();
-  const std::vector<checkpoint::state_view> views = state_views();
+  const std::vector<checkpoint::state_view> views =
+      checkpoint::views_of(checkpoint::memory_of(trainer_->state()));
   const checkpoint::facts about = checkpoint_facts();
   if (!settings().checkpoint.enable) {
     const checkpoint::manifest m = checkpoint::make_manifest(about, trainer_->layout(), views);

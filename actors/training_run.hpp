@@ -74,8 +74,6 @@ class training_run {
   const config::settings& settings() const { return request_.settings; }
   std::string checkpoints() const { return directory_.file(settings().checkpoint.folder); }
   checkpoint::facts checkpoint_facts() const;
-  std::vector<checkpoint::state_view> state_views();
-  std::vector<checkpoint::layer_memory> state_memory();
 
   const run_directory& directory_;
   run_request request_;

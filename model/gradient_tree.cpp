@@ -5,6 +5,21 @@
 #include "config/base/error.hpp"
 
 namespace troupe::model {
+namespace {
+
+// Whether two neighbours are the halves of one node of the tree `at`: walks down from its root to
+// the node that it could be.
+bool are_halves(tree_node left, tree_node right, tree_node at) {
+  const std::uint32_t end = right.first + right.leaves;
+  while (at.first < left.first || at.first + at.leaves > end) {
+    const auto [low, high] = halves(at);
+    if (left.first < high.first && end > high.first) return false;  // no node holds just the two
+    at = end <= high.first ? low : high;
+  }
+  return halves(at) == std::pair(left, right);
+}
+
+}  // namespace
 
 gradient_tree::gradient_tree(compute::executor& device, std::size_t elements, tree_node run,
                              std::uint32_t leaves)
@@ -26,20 +41,6 @@ compute::view gradient_tree::leaf() {
   return open_.all();
 }
 
-// Walks down from the root to the node whose halves they could be.
-bool gradient_tree::top_two_are_halves() const {
-  if (nodes_.size() < 2) return false;
-  const tree_node left = nodes_[nodes_.size() - 2].covers, right = nodes_.back().covers;
-  const std::uint32_t end = right.first + right.leaves;
-  tree_node at = whole_;
-  while (at.first < left.first || at.first + at.leaves > end) {
-    const auto [low, high] = halves(at);
-    if (left.first < high.first && end > high.first) return false;  // no node holds just the two
-    at = end <= high.first ? low : high;
-  }
-  return halves(at) == std::pair(left, right);
-}
-
 void gradient_tree::add_top_two(compute::ops& ops) {
   finished right = std::move(nodes_.back());
   nodes_.pop_back();
@@ -54,7 +55,10 @@ void gradient_tree::close_leaf(compute::ops& ops) {
   nodes_.push_back({{run_.first + closed_, 1}, std::move(open_)});
   open_ = {};
   ++closed_;
-  while (top_two_are_halves()) add_top_two(ops);
+  while (nodes_.size() >= 2 &&
+         are_halves(nodes_[nodes_.size() - 2].covers, nodes_.back().covers, whole_)) {
+    add_top_two(ops);
+  }
 }
 
 compute::view gradient_tree::node(tree_node which) {
@@ -72,6 +76,20 @@ void gradient_tree::reset() {
   for (finished& n : nodes_) spares_.push_back(std::move(n.values));
   nodes_.clear();
   closed_ = 0;
+}
+
+std::size_t gradient_tree::buffers_needed(tree_node run, std::uint32_t leaves) {
+  std::vector<tree_node> nodes;
+  std::size_t most = 0;
+  for (std::uint32_t i = 0; i < run.leaves; ++i) {
+    nodes.push_back({run.first + i, 1});
+    most = std::max(most, nodes.size());
+    while (nodes.size() >= 2 && are_halves(nodes[nodes.size() - 2], nodes.back(), {0, leaves})) {
+      nodes[nodes.size() - 2].leaves += nodes.back().leaves;
+      nodes.pop_back();
+    }
+  }
+  return most;
 }
 
 std::size_t gradient_tree::bytes() const {

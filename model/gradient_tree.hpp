@@ -37,6 +37,8 @@ class gradient_tree {
   void reset();
 
   std::size_t bytes() const;  // of all buffers ever needed at once
+  // How many buffers that will be.
+  static std::size_t buffers_needed(tree_node run, std::uint32_t leaves);
 
  private:
   struct finished {
@@ -44,7 +46,6 @@ class gradient_tree {
     compute::buffer values;
   };
   compute::buffer take_buffer();
-  bool top_two_are_halves() const;
   void add_top_two(compute::ops& ops);
 
   compute::executor& device_;

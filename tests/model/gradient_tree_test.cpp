@@ -108,6 +108,8 @@ TEST(gradient_tree, completes_the_largest_nodes_of_any_run_of_leaves) {
           fill_leaf(tree, *device, leaves[first + i]);
         }
         EXPECT_TRUE(tree.complete());
+        EXPECT_EQ(tree.bytes(),
+                  gradient_tree::buffers_needed({first, count}, n) * elements * sizeof(float));
         std::size_t covered = 0;
         for (const tree_node& node : complete_nodes(first, count, n)) {
           gradient_tree alone(*device, elements, {0, node.leaves}, node.leaves);
