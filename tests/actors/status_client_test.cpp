@@ -3,38 +3,11 @@
 #include <gmock/gmock.h>
 
 #include "actors/http_server.hpp"
-#include "config/base/memory_file.hpp"
 
 namespace troupe::actors {
 namespace {
 
 using testing::HasSubstr;
-
-TEST(status_client, the_address_in_the_run_directory_comes_back_as_it_was_written) {
-  memory_file_system files;
-  ASSERT_TRUE(make_directories(files, "run"));
-  const auto none = read_status_address(files, "run");
-  ASSERT_TRUE(none);
-  EXPECT_FALSE(*none);
-  ASSERT_TRUE(write_status_address(files, "run", {{"gpu03", 4711}, "00ff"}));
-  const auto there = read_status_address(files, "run");
-  ASSERT_TRUE(there);
-  ASSERT_TRUE(*there);
-  EXPECT_EQ((*there)->http, (comm::address{"gpu03", 4711}));
-  EXPECT_EQ((*there)->run_id, "00ff");
-}
-
-TEST(status_client, a_damaged_address_is_an_error_that_names_the_file) {
-  memory_file_system files;
-  ASSERT_TRUE(make_directories(files, "run"));
-  for (const char* damaged : {"", "{}", R"({"run":"a","host":"h","http_port":65536})",
-                              R"({"run":"a","host":"h","http_port":0})"}) {
-    ASSERT_TRUE(replace(files, "run/address", damaged));
-    const auto read = read_status_address(files, "run");
-    ASSERT_FALSE(read) << damaged;
-    EXPECT_THAT(read.failure().message, HasSubstr("run/address"));
-  }
-}
 
 TEST(status_client, tells_what_was_answered_and_when_nobody_answers) {
   comm::address where;

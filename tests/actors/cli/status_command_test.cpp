@@ -5,8 +5,8 @@
 
 #include "actors/cli/commands.hpp"
 #include "actors/records.hpp"
+#include "actors/run_address.hpp"
 #include "actors/run_directory.hpp"
-#include "actors/status_client.hpp"
 #include "actors/status_server.hpp"
 #include "tests/actors/worlds_to_see.hpp"
 #include "tests/model/data/data_files.hpp"
@@ -35,10 +35,12 @@ struct running {
   std::unique_ptr<status_server> server = *status_server::start("127.0.0.1:0", {});
   world_status seen = world_to_see();
 
-  running() {
+  explicit running(const std::string& host = "127.0.0.1") {
     seen.run_id = run.run_id();
     server->publish(std::make_shared<const world_status>(seen));
-    EXPECT_TRUE(write_status_address(real_file_system(), path, {server->address(), seen.run_id}));
+    const std::uint16_t port = server->address().port;
+    EXPECT_TRUE(
+        publish_address(real_file_system(), path, {seen.run_id, generation(0), host, port, port}));
   }
 };
 
@@ -50,6 +52,11 @@ TEST(status_command, shows_the_table_of_a_run_by_its_directory_and_by_its_port) 
     EXPECT_THAT(o.out, HasSubstr("step 120/1000"));
     EXPECT_THAT(o.out, HasSubstr("worker-1"));
   }
+}
+
+TEST(status_command, finds_a_port_on_the_loopback_of_the_host_that_the_run_names) {
+  const running r("127.0.0.2");  // nobody listens there
+  EXPECT_THAT(status_of({r.path}).out, HasSubstr("step 120/1000"));
 }
 
 TEST(status_command, prints_one_json_document_of_a_running_and_of_an_ended_run) {

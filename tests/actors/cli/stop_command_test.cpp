@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "actors/cli/commands.hpp"
+#include "actors/run_address.hpp"
 #include "actors/run_directory.hpp"
-#include "actors/status_client.hpp"
 #include "actors/status_server.hpp"
 #include "tests/model/data/data_files.hpp"
 
@@ -95,8 +95,9 @@ TEST(stop_command, asks_at_the_port_where_no_process_of_that_number_holds_the_ru
   const outcome unknown = stop(path);
   EXPECT_EQ(unknown.code, 73);
   EXPECT_NE(unknown.err.find("1073741824"), std::string::npos) << unknown.err;
-  ASSERT_TRUE(
-      write_status_address(real_file_system(), path, {(*server)->address(), run->run_id()}));
+  const std::uint16_t port = (*server)->address().port;
+  ASSERT_TRUE(publish_address(real_file_system(), path,
+                              {run->run_id(), generation(0), "127.0.0.1", port, port}));
   const outcome o = stop(path);
   EXPECT_EQ(o.code, 0) << o.err;
   EXPECT_EQ(stops, 1);
