@@ -92,10 +92,11 @@ std::vector<option> world_options() {
       number("metrics.peak_flops", "0", not_negative, "FLOP/s per device", bits::no,
              "Peak that the utilization is measured against; 0 = measured.",
              MEMBER(metrics.peak_flops)),
-      of_member(text("metrics.prometheus_listen", "127.0.0.1:0", bits::no,
-                     "HOST:PORT of /metrics, /api/status and /healthz; port 0 = any free one, "
-                     "printed and written to the run directory; \"\" = off.",
-                     MEMBER(metrics.prometheus_listen))),
+      of_member(
+          text("metrics.prometheus_listen", "127.0.0.1:0", bits::no,
+               "HOST:PORT where metrics and status are served over HTTP; port 0 = any free one, "
+               "printed and written to the run directory; \"\" = off.",
+               MEMBER(metrics.prometheus_listen))),
   };
 }
 

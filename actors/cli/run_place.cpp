@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "actors/run_address.hpp"
 #include "config/base/json.hpp"
 
 namespace troupe::actors::cli {
@@ -60,11 +61,17 @@ result<run_place> find_run(const std::string& text) {
   result<run_directory> run = run_directory::open(real_file_system(), path);
   if (!run) return run.failure();
   place.directory = *run;
-  result<std::optional<status_address>> where = read_status_address(real_file_system(), path);
+  result<std::optional<run_address>> where = read_address(real_file_system(), path);
   if (!where) return where.failure();
-  if (!*where || (*where)->run_id != run->run_id()) return place;
-  const result<http_answer> answer = http_get((*where)->http, "/api/status");
-  if (answer && run_id_of(*answer) == run->run_id()) place.answers = (*where)->http;
+  if (!*where || (*where)->run_id != run->run_id() || (*where)->http_port == 0) return place;
+  // The port may be on the loopback of the host that the address names.
+  for (const std::string& host : {(*where)->host, std::string("127.0.0.1")}) {
+    const comm::address at{.host = host, .port = (*where)->http_port};
+    const result<http_answer> answer = http_get(at, "/api/status");
+    if (!answer || run_id_of(*answer) != run->run_id()) continue;
+    place.answers = at;
+    break;
+  }
   return place;
 }
 

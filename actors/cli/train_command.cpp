@@ -18,7 +18,7 @@
 #include "actors/launcher.hpp"
 #include "actors/machine.hpp"
 #include "actors/memory_check.hpp"
-#include "actors/status_client.hpp"
+#include "actors/run_address.hpp"
 #include "actors/status_server.hpp"
 #include "actors/stop_signals.hpp"
 #include "actors/training_run.hpp"
@@ -92,9 +92,14 @@ result<std::unique_ptr<status_server>> open_status(const config::settings& s,
   if (!server) return server.failure();
   comm::address where = (*server)->address();
   if (where.host == "0.0.0.0" || where.host == "::") where.host = host_name();
-  if (status told = write_status_address(real_file_system(), run.path(), {where, run.run_id()});
-      !told) {
-    return told.failure();
+  // A lone worker has no control lane; whoever takes this port for one learns it by the handshake.
+  const run_address told{.run_id = run.run_id(),
+                         .plan = generation(0),
+                         .host = where.host,
+                         .port = where.port,
+                         .http_port = where.port};
+  if (result<bool> published = publish_address(real_file_system(), run.path(), told); !published) {
+    return published.failure();
   }
   screen.say(
       fmt::format("status at http://{}/ (also /metrics, /api/status, /healthz)", to_text(where)));
