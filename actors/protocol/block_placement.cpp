@@ -1,11 +1,11 @@
 #include "actors/protocol/block_placement.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <set>
 #include <tuple>
 
+#include "actors/protocol/levelling.hpp"
 #include "config/base/error.hpp"
 
 namespace troupe::actors::protocol {
@@ -144,7 +144,7 @@ class placer {
     std::vector<std::vector<std::size_t>> owned(holders_.size());
     for (std::size_t b = 0; b < blocks_.size(); ++b) owned[placed_[b].primary].push_back(b);
     const auto may = [&](std::uint32_t m) { return holders_[m].may_be_primary; };
-    level(primary_load_, may, [&](std::uint32_t from, std::uint32_t to) {
+    level_loads(primary_load_, largest_, may, [&](std::uint32_t from, std::uint32_t to) {
       // Best is a block that `to` holds already, then one that lacks a copy anyway.
       std::optional<std::pair<int, std::size_t>> best;
       for (std::size_t i = 0; i < owned[from].size(); ++i) {
@@ -163,35 +163,6 @@ class placer {
       owned[to].push_back(b);
       return true;
     });
-  }
-
-  // Moves from the fullest to the emptiest until they differ by no more than the largest block, or
-  // nothing can move. Who has nothing at all gets something even so.
-  void level(const std::vector<std::uint64_t>& loads,
-             const std::function<bool(std::uint32_t)>& may_receive,
-             const std::function<bool(std::uint32_t, std::uint32_t)>& move) {
-    std::set<std::pair<std::uint64_t, std::uint32_t>> receivers, givers;
-    for (std::uint32_t m = 0; m < holders_.size(); ++m) {
-      givers.insert({loads[m], m});
-      if (may_receive(m)) receivers.insert({loads[m], m});
-    }
-    while (!receivers.empty()) {
-      const auto [least, to] = *receivers.begin();
-      const std::uint64_t enough = least == 0 ? 0 : least + largest_;
-      bool moved = false;
-      for (auto giver = givers.rbegin(); giver != givers.rend() && !moved; ++giver) {
-        const auto [most, from] = *giver;
-        if (most <= enough) break;
-        if (from == to || !move(from, to)) continue;
-        moved = true;
-        for (auto* set : {&receivers, &givers}) {
-          if (set->erase({most, from}) > 0) set->insert({loads[from], from});
-          if (set->erase({least, to}) > 0) set->insert({loads[to], to});
-        }
-        break;
-      }
-      if (!moved) receivers.erase({least, to});
-    }
   }
 
   // --- backups ---
@@ -294,7 +265,7 @@ class placer {
       for (std::uint32_t m : placed_[b].backups) kept[m].push_back(b);
     }
     const auto may = [&](std::uint32_t m) { return holders_[m].may_back_up; };
-    level(load_, may, [&](std::uint32_t from, std::uint32_t to) {
+    level_loads(load_, largest_, may, [&](std::uint32_t from, std::uint32_t to) {
       // Best is a block that `to` holds already, then one that is copied anyway.
       std::optional<std::pair<int, std::size_t>> best;
       for (std::size_t i = kept[from].size(); i-- > 0;) {

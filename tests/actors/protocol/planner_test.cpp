@@ -155,7 +155,9 @@ TEST(planner, the_order_of_the_candidates_does_not_matter) {
 }
 
 TEST(planner, the_same_world_again_moves_nothing) {
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t round = 1; round <= 300; ++round) {
+    // In world 5968 a single round of levelling leaves something to move.
+    const std::uint64_t seed = round < 300 ? round : 5968;
     planner_input in = random_world(seed).world();
     const plan first = make_plan(in);
     in.previous = first;
