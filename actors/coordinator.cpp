@@ -61,7 +61,10 @@ class coordinator_state {
   void close();
   void give_up_step(std::uint64_t step);
   void fail(const error& why) {
-    if (phase_ == phase::saving) records().save_failed(done_, why);
+    if (phase_ == phase::saving) {
+      surroundings_->store.abandon_save(done_, folder_);
+      records().save_failed(done_, why);
+    }
     around_->fail(why);
   }
 
@@ -113,7 +116,7 @@ class coordinator_state {
 
   std::string folder_;
   std::map<member_id, protocol::save_share> shares_;
-  bool finite_ = true;
+  std::string not_finite_in_;  // a layer with a parameter that is no finite number
 };
 
 void coordinator_state::begin(caf::event_based_actor* self, shared_context around,
@@ -292,9 +295,10 @@ void coordinator_state::collect(member_id from, const protocol::save_share& shar
   save_facts facts{
       .step = done_, .updates = updates_, .tokens = tokens_, .record = last_, .blocks = {}};
   for (const auto& [id, s] : shares_) {
-    finite_ &= s.finite;
+    if (not_finite_in_.empty()) not_finite_in_ = s.not_finite_in;
     facts.blocks.insert(facts.blocks.end(), s.blocks.begin(), s.blocks.end());
   }
+  if (!not_finite_in_.empty()) records().not_finite(done_, not_finite_in_);
   std::ranges::sort(facts.blocks, {}, &protocol::saved_block::block);
   surroundings_->store.finish_save(
       folder_, facts, tell<saved_hashes>([](const saved_hashes& h) { return save_finished{h}; }));
@@ -302,7 +306,7 @@ void coordinator_state::collect(member_id from, const protocol::save_share& shar
 
 void coordinator_state::saved(const saved_hashes& hashes) {
   phase_ = phase::closing;
-  records().saved(done_, hashes, settings().keep, finite_);
+  records().saved(done_, hashes);
   const exit_code code = done_ >= settings().steps ? exit_code::ok : exit_code::interrupted;
   records().finished(done_, code, stop_why_, [me = self_](status s) {
     if (!s) return caf::anon_send(me, trouble{s.failure()});

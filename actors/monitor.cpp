@@ -175,6 +175,13 @@ status monitor::told_to_stop(std::uint64_t step, const std::string& signal) {
   return events_.write(line);
 }
 
+status monitor::member_lost(const std::string& member, const std::string& how) {
+  board_.publish();
+  json_line line = events_.begin("member_lost");
+  line.text("member", member).text("cause", how).text("noticed", how);
+  return events_.write(line);
+}
+
 status monitor::weights_not_finite(std::uint64_t step, const std::string& layer) {
   screen_->failure(
       fmt::format("the weights of {} at step {} are not all finite; an older checkpoint is the one "

@@ -60,6 +60,7 @@ class monitor {
   status step(const protocol::decision_record& decided, double seconds);
   status validated(std::uint64_t step, const validation_result& measured);
   status told_to_stop(std::uint64_t step, const std::string& signal);
+  status member_lost(const std::string& member, const std::string& how);
   status weights_not_finite(std::uint64_t step, const std::string& layer);
   status save_begins(std::uint64_t step);
   status saved(std::uint64_t step, const checkpoint::saved& what, double seconds);
@@ -72,6 +73,7 @@ class monitor {
   status finished(std::uint64_t step, exit_code code);
   void failed(std::uint64_t step, const error& why);
 
+  wall_time wall() const { return clock_->wall(); }
   double now() const { return std::chrono::duration<double>(clock_->now()).count(); }
 
  private:

@@ -34,7 +34,9 @@ class recorder {
   virtual void validated(std::uint64_t step, double loss, double tokens) = 0;
   virtual void asked_to_stop(std::uint64_t step, const std::string& why) = 0;
   virtual void save_begins(std::uint64_t step) = 0;
-  virtual void saved(std::uint64_t step, const saved_hashes& hashes, bool kept, bool finite) = 0;
+  virtual void saved(std::uint64_t step, const saved_hashes& what) = 0;
+  // Some parameter of the version that is saved is no finite number.
+  virtual void not_finite(std::uint64_t step, const std::string& layer) = 0;
   virtual void save_failed(std::uint64_t step, const error& why) = 0;
   virtual void member_lost(member_id who, const std::string& how) = 0;
   // Somebody wanted to join who does not belong here; the run goes on as if nothing had been.

@@ -33,6 +33,9 @@ struct save_facts {
 };
 struct saved_hashes {
   hash128 weights, state;
+  std::string folder;       // "": nothing was kept
+  std::uint64_t bytes = 0;  // all files together
+  bool was_there = false;   // an earlier save has the same bits
 };
 
 class run_store {
@@ -62,6 +65,8 @@ class run_store {
                             answer<protocol::save_share> then) = 0;
   virtual void finish_save(const std::string& folder, const save_facts& facts,
                            answer<saved_hashes> then) = 0;
+  // A save that failed: what is written of it goes away.
+  virtual void abandon_save(std::uint64_t step, const std::string& folder) = 0;
 };
 
 }  // namespace troupe::actors

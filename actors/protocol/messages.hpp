@@ -135,9 +135,9 @@ struct saved_block {
 struct save_share {
   std::uint64_t step = 0;
   std::vector<saved_block> blocks;
-  int failure = 0;      // exit code, 0 if all was written
-  std::string message;  // of the failure
-  bool finite = true;   // all parameters are finite numbers
+  int failure = 0;            // exit code, 0 if all was written
+  std::string message;        // of the failure
+  std::string not_finite_in;  // a layer with a parameter that is no finite number; "": none
   friend bool operator==(const save_share&, const save_share&) = default;
 };
 

@@ -92,8 +92,15 @@ class memory_store_view final : public run_store {
         weights.add(b.weights);
         state.add(b.state);
       }
-      then(saved_hashes{weights.finish(), state.finish()});
+      saved_hashes hashes;
+      hashes.weights = weights.finish();
+      hashes.state = state.finish();
+      hashes.folder = folder;
+      then(hashes);
     });
+  }
+  void abandon_save(std::uint64_t step, const std::string& folder) override {
+    if (!folder.empty()) shared_.saves.erase(step);
   }
 
  private:

@@ -51,7 +51,8 @@ class memory_recorder final : public recorder {
   void validated(std::uint64_t step, double loss, double) override { validations[step] = loss; }
   void asked_to_stop(std::uint64_t, const std::string&) override {}
   void save_begins(std::uint64_t) override {}
-  void saved(std::uint64_t step, const saved_hashes& hashes, bool, bool) override {
+  void not_finite(std::uint64_t, const std::string&) override {}
+  void saved(std::uint64_t step, const saved_hashes& hashes) override {
     saved_step = step;
     hashes_saved = hashes;
   }

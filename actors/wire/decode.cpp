@@ -172,7 +172,7 @@ result<protocol::message> get(schema::Message::Reader from, std::size_t words) {
           .blocks = get_all<protocol::saved_block, schema::SavedBlock>(m.getBlocks(), words),
           .failure = m.getFailure(),
           .message = get(m.getMessage()),
-          .finite = m.getFinite()});
+          .not_finite_in = get(m.getNotFiniteIn())});
     }
     case tag::HEARTBEAT: {
       static_assert(is_at<message, protocol::heartbeat, tag::HEARTBEAT>);

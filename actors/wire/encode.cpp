@@ -172,13 +172,13 @@ void put(message_builder root, const protocol::save_request& from) {
 }
 
 void put(message_builder root, const protocol::save_share& from) {
-  const auto& [step, blocks, failure, message, finite] = from;
+  const auto& [step, blocks, failure, message, not_finite_in] = from;
   auto to = root.initSaveShare();
   to.setStep(step);
   put_all(to.initBlocks(static_cast<unsigned>(blocks.size())), blocks);
   to.setFailure(failure);
   to.setMessage(text(message));
-  to.setFinite(finite);
+  to.setNotFiniteIn(text(not_finite_in));
 }
 
 void put(message_builder root, const protocol::heartbeat& from) {

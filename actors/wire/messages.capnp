@@ -148,7 +148,7 @@ struct SaveShare {
   blocks @1 :List(SavedBlock);
   failure @2 :Int32;
   message @3 :Text;
-  finite @4 :Bool;
+  notFiniteIn @4 :Text;
 }
 
 struct Farewell {

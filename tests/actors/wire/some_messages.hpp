@@ -83,9 +83,9 @@ inline std::vector<message> messages_with(std::size_t length) {
     share.blocks.push_back({n.block(), n.hash(), n.hash(), n.hash(), n.hash(), n.hash()});
   share.failure = -74;
   share.message = long_text();
-  share.finite = false;
+  share.not_finite_in = long_text();
   all.emplace_back(share);
-  share.finite = true;
+  share.not_finite_in.clear();
   all.emplace_back(share);
   for (int p = 0; p <= static_cast<int>(protocol::phase::ending); ++p)
     all.emplace_back(protocol::heartbeat{n.u64(), static_cast<protocol::phase>(p)});
