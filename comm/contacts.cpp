@@ -24,45 +24,13 @@ namespace {
 constexpr std::uint64_t contact_mark = 0x312d65707572742d;  // "-troupe1"
 constexpr std::uint64_t listener_event = 0;                 // no contact has this id
 
-struct socket_address {
-  sockaddr_storage space{};
-  socklen_t size = 0;
-  sockaddr* get() { return reinterpret_cast<sockaddr*>(&space); }
-};
-
-socket_address to_socket_address(const std::string& literal, std::uint16_t port) {
-  socket_address made;
-  auto& v4 = reinterpret_cast<sockaddr_in&>(made.space);
-  auto& v6 = reinterpret_cast<sockaddr_in6&>(made.space);
-  if (::inet_pton(AF_INET, literal.c_str(), &v4.sin_addr) == 1) {
-    v4.sin_family = AF_INET;
-    v4.sin_port = htons(port);
-    made.size = sizeof v4;
-  } else if (::inet_pton(AF_INET6, literal.c_str(), &v6.sin6_addr) == 1) {
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(port);
-    made.size = sizeof v6;
-  }
-  return made;
-}
-
 std::string reason(int number) { return std::strerror(number); }
 
-// The address of ours that a connection came to, IPv4 also where the socket speaks IPv6.
-std::string own_side(int fd) {
-  socket_address own;
-  own.size = sizeof own.space;
-  if (::getsockname(fd, own.get(), &own.size) != 0) return {};
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (own.space.ss_family == AF_INET) {
-    ::inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in&>(own.space).sin_addr, text.data(),
-                text.size());
-    return text.data();
-  }
-  ::inet_ntop(AF_INET6, &reinterpret_cast<sockaddr_in6&>(own.space).sin6_addr, text.data(),
-              text.size());
-  const std::string literal = text.data();
-  return literal.starts_with("::ffff:") ? literal.substr(7) : literal;
+// One end of a connection.
+std::string end_of(int fd, decltype(&::getsockname) which) {
+  socket_address end;
+  end.size = sizeof end.space;
+  return fd >= 0 && which(fd, end.get(), &end.size) == 0 ? literal_of(*end.get()) : std::string();
 }
 
 }  // namespace
@@ -127,11 +95,7 @@ result<std::unique_ptr<contacts>> contacts::open(const listening& where, clock_s
     return trouble(number);
   }
   address local = where.advertise;
-  if (local.port == 0) {
-    local.port = ntohs(bound.space.ss_family == AF_INET
-                           ? reinterpret_cast<sockaddr_in&>(bound.space).sin_port
-                           : reinterpret_cast<sockaddr_in6&>(bound.space).sin6_port);
-  }
+  if (local.port == 0) local.port = port_of(*bound.get());
   return std::unique_ptr<contacts>(
       new contacts(listener, epoll, std::move(local), where.accept_on, clock));
 }
@@ -202,6 +166,16 @@ void contacts::answer(contact_id to, bytes_view record) {
   write(to, one);
 }
 
+std::string contacts::own_literal(contact_id which) const {
+  const auto found = all_.find(which);
+  return found == all_.end() ? std::string() : end_of(found->second.fd, ::getsockname);
+}
+
+std::string contacts::their_literal(contact_id which) const {
+  const auto found = all_.find(which);
+  return found == all_.end() ? std::string() : end_of(found->second.fd, ::getpeername);
+}
+
 void contacts::drop(contact_id which) {
   std::erase_if(news_, [&](const contact_news& n) { return n.id == which; });
   forget(which);
@@ -262,7 +236,7 @@ void contacts::accept_all() {
       if (errno == ECONNABORTED || errno == EINTR) continue;
       return;
     }
-    if (!accept_on_.empty() && std::ranges::count(accept_on_, own_side(fd)) == 0) {
+    if (!accept_on_.empty() && std::ranges::count(accept_on_, end_of(fd, ::getsockname)) == 0) {
       ::close(fd);
       continue;
     }

@@ -1,5 +1,5 @@
 // How two processes find each other: a plain TCP connection over which each says one sealed record
-// (for UCX: the address of its worker), and which then stays silent. Its end is the end of the
+// (what UCX needs to connect them), and which then stays silent. Its end is the end of the
 // process at the other side, noticed within a millisecond.
 //
 // UCX has listeners of its own. They were not chosen because they take what a stranger sends for
@@ -52,6 +52,9 @@ class contacts {
   // answered or failed follows.
   contact_id call(const address& to, bytes_view record);
   void answer(contact_id to, bytes_view record);
+  // Both ends of a connection that is there, as literals; empty if it has just gone.
+  std::string own_literal(contact_id which) const;
+  std::string their_literal(contact_id which) const;
   // Nothing follows any more. Unknown ones are ignored.
   void drop(contact_id which);
 

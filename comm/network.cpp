@@ -17,20 +17,6 @@
 namespace troupe::comm {
 namespace {
 
-std::string literal_of(const sockaddr& where) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (where.sa_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(where);
-    ::inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
-  } else if (where.sa_family == AF_INET6) {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(where);
-    // A link-local address means nothing without the name of a card of the reader's.
-    if (!IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr))
-      ::inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
-  }
-  return text.data();
-}
-
 // The card of the default route in Linux's table, whose columns are card, destination, ...
 std::string default_card() {
   std::ifstream table("/proc/net/route");
@@ -103,6 +89,40 @@ std::optional<std::string> best_address(std::span<const network_card> cards, boo
 
 }  // namespace
 
+socket_address to_socket_address(const std::string& literal, std::uint16_t port) {
+  socket_address made;
+  auto& v4 = reinterpret_cast<sockaddr_in&>(made.space);
+  auto& v6 = reinterpret_cast<sockaddr_in6&>(made.space);
+  if (::inet_pton(AF_INET, literal.c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(port);
+    made.size = sizeof v4;
+  } else if (::inet_pton(AF_INET6, literal.c_str(), &v6.sin6_addr) == 1) {
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(port);
+    made.size = sizeof v6;
+  }
+  return made;
+}
+
+std::string literal_of(const sockaddr& where) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (where.sa_family == AF_INET) {
+    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(where).sin_addr, text.data(),
+                text.size());
+  } else if (where.sa_family == AF_INET6) {
+    ::inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(where).sin6_addr, text.data(),
+                text.size());
+  }
+  const std::string literal = text.data();
+  return literal.starts_with("::ffff:") ? literal.substr(7) : literal;
+}
+
+std::uint16_t port_of(const sockaddr& where) {
+  return ntohs(where.sa_family == AF_INET ? reinterpret_cast<const sockaddr_in&>(where).sin_port
+                                          : reinterpret_cast<const sockaddr_in6&>(where).sin6_port);
+}
+
 bool is_literal(const std::string& host) {
   in6_addr space;
   return ::inet_pton(AF_INET, host.c_str(), &space) == 1 ||
@@ -148,7 +168,9 @@ std::vector<network_card> find_network_cards() {
       card = cards.insert(cards.end(), std::move(fresh));
     }
     if (one->ifa_addr == nullptr) continue;
-    if (std::string literal = literal_of(*one->ifa_addr); !literal.empty())
+    std::string literal = literal_of(*one->ifa_addr);
+    // A link-local address means nothing without the name of a card of the reader's.
+    if (!literal.empty() && !literal.starts_with("fe80:"))
       card->addresses.push_back(std::move(literal));
   }
   // UCX's name for a port of an RDMA card is CARD:PORT.

@@ -4,6 +4,8 @@
 // error that lists the known ones.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <span>
 #include <string>
 #include <vector>
@@ -46,6 +48,17 @@ std::vector<std::string> resolve_host(const std::string& host);
 result<listening> decide_listening(const network_settings& settings,
                                    std::span<const network_card> cards,
                                    resolver resolve = resolve_host);
+
+struct socket_address {
+  sockaddr_storage space{};
+  socklen_t size = 0;  // 0: it is none
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&space); }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&space); }
+};
+socket_address to_socket_address(const std::string& literal, std::uint16_t port);
+// The address without its port; IPv4 also where the socket speaks IPv6.
+std::string literal_of(const sockaddr& where);
+std::uint16_t port_of(const sockaddr& where);
 
 bool is_literal(const std::string& host);
 bool is_loopback(const std::string& literal);

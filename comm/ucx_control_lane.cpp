@@ -11,7 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr unsigned control_message = 1;
 constexpr auto look_every = 1ms;
 constexpr auto leave_limit = contact_limit;
 constexpr auto last_moments = 500ms;
@@ -22,40 +21,62 @@ std::uint64_t random_token() {
   return token;
 }
 
-// token (8), length of the name (2), name, UCX address.
+// token (8), 1 if this side's worker is in shared memory (1), and three texts, each with its length
+// (2) before it: name, shared memory, address of the worker (empty from the one who calls).
 struct greeting_text {
   std::uint64_t token = 0;
-  std::string name;
+  bool this_host = false;
+  std::string name, memory;
   bytes_view worker;
 };
 
+void put_text(bytes& to, bytes_view text) {
+  const auto size = static_cast<std::uint16_t>(std::min<std::size_t>(text.size(), 0xffff));
+  to.push_back(static_cast<std::byte>(size));
+  to.push_back(static_cast<std::byte>(size >> 8));
+  to.insert(to.end(), text.begin(), text.begin() + size);
+}
+
+std::optional<bytes_view> take_text(bytes_view& from) {
+  if (from.size() < 2) return std::nullopt;
+  const std::size_t size =
+      std::to_integer<std::size_t>(from[0]) | std::to_integer<std::size_t>(from[1]) << 8;
+  if (from.size() < 2 + size) return std::nullopt;
+  const bytes_view text = from.subspan(2, size);
+  from = from.subspan(2 + size);
+  return text;
+}
+
+bytes_view as_bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::string as_text(bytes_view text) {
+  return {reinterpret_cast<const char*>(text.data()), text.size()};
+}
+
 std::optional<greeting_text> read_greeting(bytes_view record) {
   greeting_text text;
-  std::uint16_t size = 0;
-  if (record.size() < sizeof text.token + sizeof size) return std::nullopt;
-  std::memcpy(&text.token, record.data(), sizeof text.token);
-  std::memcpy(&size, record.data() + sizeof text.token, sizeof size);
-  record = record.subspan(sizeof text.token + sizeof size);
-  if (size >= record.size()) return std::nullopt;
-  text.name.assign(reinterpret_cast<const char*>(record.data()), size);
-  text.worker = record.subspan(size);
+  if (record.size() < 9) return std::nullopt;
+  std::memcpy(&text.token, record.data(), 8);
+  text.this_host = record[8] != std::byte{0};
+  record = record.subspan(9);
+  const auto name = take_text(record), memory = take_text(record), worker = take_text(record);
+  if (!name || !memory || !worker || !record.empty()) return std::nullopt;
+  text.name = as_text(*name);
+  text.memory = as_text(*memory);
+  text.worker = *worker;
   return text;
 }
 
 }  // namespace
 
-result<std::unique_ptr<ucx_control_lane>> ucx_control_lane::open(
-    std::shared_ptr<ucx_context> context, std::unique_ptr<contacts> meeting,
-    std::shared_ptr<traffic> count, clock_source& clock) {
-  std::unique_ptr<ucx_control_lane> lane(
-      new ucx_control_lane(std::move(meeting), std::move(count), clock));
-  result<std::unique_ptr<ucx_worker>> worker = ucx_worker::open(std::move(context));
-  if (!worker) return worker.failure();
-  lane->worker_ = std::move(*worker);
-  if (status set = lane->worker_->receive(control_message, announce, lane.get()); !set)
-    return set.failure();
-  return lane;
-}
+ucx_control_lane::ucx_control_lane(control_contexts contexts, std::unique_ptr<contacts> meeting,
+                                   std::shared_ptr<traffic> count, clock_source& clock,
+                                   std::function<void(int fd)> watch)
+    : contexts_(std::move(contexts)),
+      own_memory_(contexts_.this_host ? name_of_shared_memory() : ""),
+      contacts_(std::move(meeting)),
+      count_(std::move(count)),
+      clock_(clock),
+      watch_(std::move(watch)) {}
 
 ucx_control_lane::~ucx_control_lane() {
   const time_since_start limit = clock_.now() + last_moments;
@@ -63,22 +84,19 @@ ucx_control_lane::~ucx_control_lane() {
     return std::ranges::any_of(links_,
                                [](const auto& l) { return l.second.now == phase::leaving; });
   };
-  while (worker_ && leaving() && clock_.now() < limit) {
+  while (leaving() && clock_.now() < limit) {
     look_at_contacts();
     poll();
     events_.clear();
-    end_lost();
   }
-  ended_ = true;
 }
 
 link_id ucx_control_lane::connect(const address& to) {
   const link_id id{next_link_++};
   const std::uint64_t token = random_token();
-  state& one = add(id, contacts_->call(to, greeting(token)));
+  state& one = add(id, contacts_->call(to, greeting(token, nullptr, false)));
   one.own_token = token;
   one.peer = to_text(to);
-  by_token_.emplace(token, id);
   return id;
 }
 
@@ -94,234 +112,155 @@ ucx_control_lane::state* ucx_control_lane::find(link_id id) {
   return found == links_.end() ? nullptr : &found->second;
 }
 
-bytes ucx_control_lane::greeting(std::uint64_t token) const {
-  const std::string name = to_text(local_address());
-  const auto size = static_cast<std::uint16_t>(name.size());
-  bytes text(sizeof token + sizeof size + size);
-  std::memcpy(text.data(), &token, sizeof token);
-  std::memcpy(text.data() + sizeof token, &size, sizeof size);
-  std::memcpy(text.data() + sizeof token + sizeof size, name.data(), size);
-  text.insert(text.end(), worker_->address().begin(), worker_->address().end());
+bytes ucx_control_lane::greeting(std::uint64_t token, const ucx_link* wire, bool this_host) const {
+  bytes text(9);
+  std::memcpy(text.data(), &token, 8);
+  text[8] = this_host ? std::byte{1} : std::byte{0};
+  put_text(text, as_bytes(to_text(local_address())));
+  put_text(text, as_bytes(own_memory_));
+  put_text(text, wire != nullptr ? bytes_view(wire->address()) : bytes_view());
   return text;
 }
 
 void ucx_control_lane::send(link_id link, bytes frame) {
   ensure(frame.size() <= max_frame_bytes, "a control frame is too long");
-  count_->control_bytes += frame.size() + sizeof(prefix);
+  count_->control_bytes += frame.size();
   ++count_->control_frames;
-  auto* one = find(link);
-  if (one == nullptr || one->silent || one->ending) return;
-  if (one->now == phase::open) return post(link, *one, std::move(frame), false);
-  one->unsent_bytes += frame.size();
-  one->waiting.push_back(std::move(frame));
-  if (one->unsent_bytes > max_unsent_bytes)
-    lost_.push_back({link, "it has not taken what waits for it, which got too much"});
-}
-
-void ucx_control_lane::post(link_id id, state& one, bytes frame, bool goodbye) {
-  outgoing& message = sending_.emplace_back();
-  message.place = std::prev(sending_.end());
-  message.owner = this;
-  message.to = id;
-  message.before = {.token = one.peer_token, .number = one.sent++, .goodbye = goodbye ? 1u : 0u};
-  message.frame = std::move(frame);
-  ucp_request_param_t how{};
-  how.op_attr_mask =
-      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
-  how.flags = UCP_AM_SEND_FLAG_EAGER;
-  how.cb.send = was_sent;
-  how.user_data = &message;
-  const ucs_status_ptr_t request =
-      ucp_am_send_nbx(one.endpoint, control_message, &message.before, sizeof message.before,
-                      message.frame.data(), message.frame.size(), &how);
-  if (UCS_PTR_IS_PTR(request)) {
-    one.unsent_bytes += message.frame.size();
-    if (one.unsent_bytes > max_unsent_bytes)
-      lost_.push_back({id, "it does not take what it is sent, and too much is waiting"});
-    return;
+  state* one = find(link);
+  if (one == nullptr || one->silent || one->now == phase::ending) return;
+  std::size_t unsent = 0;
+  if (one->now == phase::open) {
+    one->wire->send(ucx_link::kind::frame, std::move(frame));
+    unsent = one->wire->unsent_bytes();
+  } else {
+    unsent = one->waiting_bytes += frame.size();
+    one->waiting.push_back(std::move(frame));
   }
-  if (UCS_PTR_IS_ERR(request)) lost_.push_back({id, ucs_status_string(UCS_PTR_STATUS(request))});
-  sending_.pop_back();
-}
-
-void ucx_control_lane::was_sent(void* request, ucs_status_t, void* argument) {
-  auto& message = *static_cast<outgoing*>(argument);
-  ucp_request_free(request);
-  ucx_control_lane& self = *message.owner;
-  if (self.ended_) return;
-  if (state* one = self.find(message.to)) one->unsent_bytes -= message.frame.size();
-  self.sending_.erase(message.place);
+  if (unsent > max_unsent_bytes)
+    lose(link, *one,
+         fmt::format("it does not take what it is sent, and {} MiB are waiting", unsent >> 20));
 }
 
 void ucx_control_lane::close(link_id link) {
-  auto* one = find(link);
+  state* one = find(link);
   if (one == nullptr || one->silent) return;
   one->silent = true;
-  if (one->ending) return remove(link);
+  if (one->now == phase::open) return say_goodbye(*one);
   // With frames that wait for it the link is made first.
-  if (one->now == phase::calling) {
-    one->close_wanted = true;
-    if (one->waiting.empty()) remove(link);
-    return;
-  }
-  say_goodbye(link, *one);
+  if (one->now != phase::calling || one->waiting.empty()) remove(link);
 }
 
-void ucx_control_lane::say_goodbye(link_id id, state& one) {
+void ucx_control_lane::say_goodbye(state& one) {
   one.now = phase::leaving;
-  one.leave_at = clock_.now() + leave_limit;
-  post(id, one, {}, true);
+  one.limit = clock_.now() + leave_limit;
+  one.wire->send(ucx_link::kind::goodbye, {});
 }
 
 void ucx_control_lane::take(contact_news news) {
   using kind = contact_news::kind;
-  if (news.what == kind::called) {
-    const link_id id{next_link_++};
-    state& one = add(id, news.id);
-    one.own_token = random_token();
-    by_token_.emplace(one.own_token, id);
-    // Said before begin(): what is wrong with their greeting must not reach them as silence.
-    contacts_->answer(news.id, greeting(one.own_token));
-    begin(id, one, news.record);
-    return;
-  }
+  if (news.what == kind::called) return answer(news.id, news.record);
   const auto found = by_contact_.find(news.id);
   if (found == by_contact_.end()) return;
   const link_id id = found->second;
   state& one = links_.at(id);
-  if (news.what == kind::answered) return begin(id, one, news.record);
-  if (news.what == kind::failed) return end(id, one, news.why);
-  // What the peer sent before its end may still be in UCX's hands.
-  for (int i = 0; i < 1000 && worker_->progress(); ++i) {
+  if (news.what == kind::answered) return call_back(id, one, news.record);
+  if (news.what == kind::failed) return end(id, one, std::move(news.why));
+  if (one.wire) {
+    // What the peer sent before its end may still be in UCX's hands.
+    for (int i = 0; i < 10000 && one.wire->progress(); ++i) {
+    }
+    collect(id, one);
+    if (find(id) == nullptr) return;
   }
-  if (one.ending) return;
-  end(id, one, fmt::format("the link to {} is lost: {}", one.peer, news.why));
+  lose(id, one, news.why);
 }
 
-void ucx_control_lane::begin(link_id id, state& one, const bytes& their_greeting) {
-  const bool we_connected = !one.peer.empty();
+status ucx_control_lane::open_wire(state& one, bool this_host) {
+  const std::shared_ptr<ucx_context>& context = this_host ? contexts_.this_host : contexts_.network;
+  if (!context)
+    return error{exit_code::bad_config, "it uses shared memory, which UCX_TLS excludes here"};
+  result<std::unique_ptr<ucx_link>> wire = ucx_link::open(context, one.own_token);
+  if (!wire) return wire.failure();
+  one.wire = std::move(*wire);
+  watch_(one.wire->worker().event_fd());
+  return done{};
+}
+
+void ucx_control_lane::answer(contact_id contact, const bytes& their_greeting) {
   const auto text = read_greeting(their_greeting);
-  if (!text) return end(id, one, fmt::format("{} does not greet as it should", one.peer));
-  if (!we_connected) one.peer = text->name;
+  if (!text) return contacts_->drop(contact);
+  const link_id id{next_link_++};
+  state& one = add(id, contact);
+  one.now = phase::expecting;
+  one.limit = clock_.now() + contact_limit;
+  one.peer = text->name;
+  one.own_token = random_token();
   one.peer_token = text->token;
-  ucp_ep_params_t params{};
-  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.address = reinterpret_cast<const ucp_address_t*>(text->worker.data());
-  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  params.err_handler.cb = failed;
-  params.err_handler.arg = this;
-  if (const ucs_status_t made = ucp_ep_create(worker_->handle(), &params, &one.endpoint);
-      made != UCS_OK) {
-    one.endpoint = nullptr;
-    return end(id, one,
-               fmt::format("UCX finds no way to {}: {}", one.peer, ucs_status_string(made)));
-  }
-  by_endpoint_.emplace(one.endpoint, id);
+  const bool this_host = !own_memory_.empty() && text->memory == own_memory_;
+  if (!open_wire(one, this_host)) return remove(id);
+  contacts_->answer(contact, greeting(one.own_token, one.wire.get(), this_host));
+}
+
+void ucx_control_lane::call_back(link_id id, state& one, const bytes& their_greeting) {
+  const auto text = read_greeting(their_greeting);
+  if (!text || text->worker.empty()) return lose(id, one, "it does not greet as it should");
+  status ready = open_wire(one, text->this_host);
+  if (ready) ready = one.wire->connect(text->worker, text->token);
+  if (!ready) return lose(id, one, ready.failure().message);
+  const bytes& address = one.wire->address();
+  one.wire->send(ucx_link::kind::hello, address);
+  opened(id, one, true);
+}
+
+void ucx_control_lane::opened(link_id id, state& one, bool we_connected) {
   one.now = phase::open;
   if (!one.silent) events_.push_back({event::kind::opened, id, we_connected, {}, {}});
-  for (bytes& frame : std::exchange(one.early, {})) {
-    if (!one.silent) events_.push_back({event::kind::frame, id, false, std::move(frame), {}});
+  for (bytes& frame : std::exchange(one.waiting, {}))
+    one.wire->send(ucx_link::kind::frame, std::move(frame));
+  if (one.silent) say_goodbye(one);
+}
+
+// Takes what a wire has brought; may remove the link.
+void ucx_control_lane::collect(link_id id, state& one) {
+  for (ucx_link::message& message : std::exchange(one.wire->received(), {})) {
+    if (one.now == phase::expecting) {
+      if (message.what != ucx_link::kind::hello) return lose(id, one, "it said no hello");
+      if (status ready = one.wire->connect(message.content, one.peer_token); !ready)
+        return lose(id, one, ready.failure().message);
+      opened(id, one, false);
+    } else if (message.what == ucx_link::kind::goodbye) {
+      return end(id, one, fmt::format("{} closed the link", one.peer));
+    } else if (message.what != ucx_link::kind::frame) {
+      return lose(id, one, "it sent what is not foreseen");
+    } else if (!one.silent) {
+      events_.push_back({event::kind::frame, id, false, std::move(message.content), {}});
+    }
   }
-  one.unsent_bytes = 0;
-  for (bytes& frame : std::exchange(one.waiting, {})) post(id, one, std::move(frame), false);
-  if (one.close_wanted) say_goodbye(id, one);
-  if (one.left) lost_.push_back({id, {}});
+  if (one.wire->trouble()) lose(id, one, *one.wire->trouble());
+}
+
+void ucx_control_lane::lose(link_id id, state& one, const std::string& why) {
+  end(id, one, fmt::format("the link to {} is lost: {}", one.peer, why));
 }
 
 // The link is over; its handler hears so after all that came before.
 void ucx_control_lane::end(link_id id, state& one, std::string why) {
-  if (one.ending) return;
-  if (one.silent) return remove(id);
-  one.ending = true;
+  if (one.now == phase::ending) return;
+  if (one.silent || one.now == phase::expecting) return remove(id);
+  one.now = phase::ending;
   events_.push_back({event::kind::closed, id, false, {}, std::move(why)});
 }
 
 void ucx_control_lane::remove(link_id id) {
-  const auto found = links_.find(id);
-  if (found == links_.end()) return;
-  state& one = found->second;
-  contacts_->drop(one.contact);
-  by_contact_.erase(one.contact);
-  by_token_.erase(one.own_token);
-  if (one.endpoint != nullptr) {
-    by_endpoint_.erase(one.endpoint);
-    ucp_request_param_t how{};
-    how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK;
-    how.flags = UCP_EP_CLOSE_FLAG_FORCE;
-    how.cb.send = [](void* request, ucs_status_t, void*) { ucp_request_free(request); };
-    ucp_ep_close_nbx(one.endpoint, &how);
-  }
+  const state* one = find(id);
+  if (one == nullptr) return;
+  contacts_->drop(one->contact);
+  by_contact_.erase(one->contact);
   links_.erase(id);
 }
 
-void ucx_control_lane::failed(void* argument, ucp_ep_h endpoint, ucs_status_t status) {
-  auto& self = *static_cast<ucx_control_lane*>(argument);
-  if (self.ended_) return;
-  const auto found = self.by_endpoint_.find(endpoint);
-  if (found != self.by_endpoint_.end())
-    self.lost_.push_back({found->second, ucs_status_string(status)});
-}
-
-ucs_status_t ucx_control_lane::announce(void* argument, const void* header, std::size_t header_size,
-                                        void* data, std::size_t size,
-                                        const ucp_am_recv_param_t* how) {
-  auto& self = *static_cast<ucx_control_lane*>(argument);
-  prefix before{};
-  if (self.ended_ || header_size != sizeof before) return UCS_OK;
-  std::memcpy(&before, header, sizeof before);
-  // A rendezvous is no way to send a frame: its size is seen, its payload is left where it is.
-  const bool rendezvous = (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-  const auto found = self.by_token_.find(before.token);
-  if (found == self.by_token_.end()) return UCS_OK;
-  if (size > max_frame_bytes || rendezvous) {
-    self.lost_.push_back(
-        {found->second, rendezvous ? "it sent a frame in a way that is not foreseen"
-                                   : fmt::format("it sent a frame of {} bytes; {} are allowed",
-                                                 size, max_frame_bytes)});
-    return UCS_OK;
-  }
-  self.received(before, bytes_view(static_cast<const std::byte*>(data), size));
-  return UCS_OK;
-}
-
-void ucx_control_lane::received(const prefix& before, bytes_view frame) {
-  const link_id id = by_token_.at(before.token);
-  state& one = links_.at(id);
-  if (one.ending || one.left) return;
-  if (before.number != one.received) {
-    lost_.push_back(
-        {id, fmt::format("its frame {} came where {} was expected", before.number, one.received)});
-    return;
-  }
-  ++one.received;
-  if (before.goodbye != 0) {
-    one.left = true;
-    if (one.now != phase::calling) lost_.push_back({id, {}});
-    return;
-  }
-  if (one.silent) return;
-  bytes copy(frame.begin(), frame.end());
-  if (one.now == phase::calling) {
-    one.early.push_back(std::move(copy));
-  } else {
-    events_.push_back({event::kind::frame, id, false, std::move(copy), {}});
-  }
-}
-
-void ucx_control_lane::end_lost() {
-  for (lost& one : std::exchange(lost_, {})) {
-    state* found = find(one.link);
-    if (found == nullptr) continue;
-    const std::string& peer = found->peer;
-    end(one.link, *found,
-        one.why.empty() ? fmt::format("{} closed the link", peer)
-                        : fmt::format("the link to {} is lost: {}", peer, one.why));
-  }
-}
-
 bool ucx_control_lane::poll() {
-  bool moved = worker_->progress();
+  bool moved = false;
   const time_since_start now = clock_.now();
   if (now >= next_look_) {
     next_look_ = now + look_every;
@@ -329,18 +268,32 @@ bool ucx_control_lane::poll() {
       moved = true;
       take(std::move(news));
     }
-    std::vector<link_id> overdue;
-    for (const auto& [id, one] : links_) {
-      if (one.now == phase::leaving && one.leave_at <= now) overdue.push_back(id);
-    }
-    for (link_id id : overdue) remove(id);
   }
-  return moved || has_news();
+  for (auto at = links_.begin(); at != links_.end();) {
+    const link_id id = at->first;
+    state& one = at->second;
+    ++at;  // collect() may remove this one, and only this one
+    if (!one.wire || one.now == phase::ending) continue;
+    moved |= one.wire->progress();
+    if (!one.wire->received().empty() || one.wire->trouble()) {
+      moved = true;
+      collect(id, one);
+    } else if (has_limit(one) && one.limit <= now) {
+      remove(id);
+    }
+  }
+  return moved || !events_.empty();
+}
+
+bool ucx_control_lane::arm() {
+  return std::ranges::all_of(links_, [](auto& entry) {
+    state& one = entry.second;
+    return !one.wire || one.now == phase::ending || one.wire->worker().arm();
+  });
 }
 
 bool ucx_control_lane::progress() {
   const bool moved = poll();
-  end_lost();
   deliver();
   return moved;
 }
@@ -350,7 +303,7 @@ void ucx_control_lane::deliver() {
   for (std::size_t left = events_.size(); left > 0; --left) {
     const event next = std::move(events_.front());
     events_.pop_front();
-    state* one = find(next.to);
+    const state* one = find(next.to);
     if (one == nullptr || one->silent) continue;
     switch (next.what) {
       case event::kind::opened:
@@ -370,7 +323,7 @@ void ucx_control_lane::deliver() {
 std::optional<time_since_start> ucx_control_lane::next_limit() const {
   std::optional<time_since_start> next = contacts_->next_limit();
   for (const auto& [id, one] : links_) {
-    if (one.now == phase::leaving) next = next ? std::min(*next, one.leave_at) : one.leave_at;
+    if (has_limit(one)) next = next ? std::min(*next, one.limit) : one.limit;
   }
   return next;
 }

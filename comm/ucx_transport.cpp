@@ -35,19 +35,28 @@ result<std::unique_ptr<ucx_transport>> ucx_transport::open(const ucx_settings& s
     return error{exit_code::io,
                  std::string("the system gives no descriptor to wait on: ") + std::strerror(errno)};
   }
-  for (const std::string& one : {transports->this_host, transports->network}) {
-    if (one.empty()) continue;
-    result<std::shared_ptr<ucx_context>> context = ucx_context::open(one, where->devices);
+  control_contexts for_control;
+  if (!transports->this_host.empty()) {
+    result<std::shared_ptr<ucx_context>> context =
+        ucx_context::open(transports->this_host, where->devices);
     if (!context) return context.failure();
-    made->contexts_.push_back(std::move(*context));
+    made->contexts_.push_back(*context);
+    // "self" alone reaches nobody else.
+    if (transports->this_host != "self") for_control.this_host = *context;
   }
-  result<std::unique_ptr<ucx_control_lane>> control =
-      ucx_control_lane::open(made->contexts_.back(), std::move(*meeting), made->count_, clock);
-  if (!control) return control.failure();
-  made->control_ = std::move(*control);
+  result<std::shared_ptr<ucx_context>> network =
+      ucx_context::open(transports->network, where->devices);
+  if (!network) return network.failure();
+  made->contexts_.push_back(*network);
+  // Without the special hardware that the bulk lane may use: what happens with lost peers is known.
+  result<std::shared_ptr<ucx_context>> plain = ucx_context::open("tcp", where->devices);
+  if (!plain) return plain.failure();
+  for_control.network = *plain;
   made->listen_to(made->waker_, waker_event);
-  made->listen_to(made->control_->contacts_fd(), contacts_event);
-  made->listen_to(made->control_->worker().event_fd(), worker_event);
+  made->listen_to((*meeting)->event_fd(), contacts_event);
+  made->control_ = std::make_unique<ucx_control_lane>(
+      std::move(for_control), std::move(*meeting), made->count_, clock,
+      [self = made.get()](int fd) { self->listen_to(fd, worker_event); });
   return made;
 }
 
@@ -97,7 +106,7 @@ bool ucx_transport::poll() {
 }
 
 bool ucx_transport::arm() {
-  if (!control_->worker().arm()) return false;
+  if (!control_->arm()) return false;
   for (const auto& one : bulk_) {
     for (ucx_worker* worker : one->workers()) {
       if (!worker->arm()) return false;

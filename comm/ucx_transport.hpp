@@ -48,7 +48,7 @@ class ucx_transport final : public transport {
   int epoll_, waker_;
   std::atomic<bool> woken_{false};
   std::shared_ptr<traffic> count_ = std::make_shared<traffic>();
-  // For bulk in this order: shared memory (if allowed), network. Control uses the last.
+  // For bulk in this order: shared memory (if allowed), network.
   std::vector<std::shared_ptr<ucx_context>> contexts_;
   std::unique_ptr<ucx_control_lane> control_;
   std::vector<std::shared_ptr<ucx_bulk_traffic>> bulk_;
