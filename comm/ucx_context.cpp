@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 #include <ucs/config/global_opts.h>
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <vector>
 
@@ -42,6 +46,19 @@ status set(ucp_config_t* config, const char* name, const std::string& value) {
 void keep_ucx_quiet() {
   // Lost peers are reported by us, in our words; UCX would write a page about each.
   if (std::getenv("UCX_LOG_LEVEL") == nullptr) ucs_global_opts_set_value("LOG_LEVEL", "fatal");
+}
+
+std::string name_of_shared_memory() {
+  std::ifstream boot("/proc/sys/kernel/random/boot_id");
+  std::string name;
+  std::getline(boot, name);
+  for (const char* space : {"/proc/self/ns/ipc", "/proc/self/ns/pid"}) {
+    std::error_code none;
+    name += ' ' + std::filesystem::read_symlink(space, none).string();
+  }
+  struct stat shared {};
+  const bool there = ::stat("/dev/shm", &shared) == 0;
+  return name + fmt::format(" shm {}", there ? shared.st_dev : 0);
 }
 
 error ucx_failure(std::string_view doing, ucs_status_t status) {

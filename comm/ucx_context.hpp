@@ -37,6 +37,10 @@ result<ucx_transports> choose_transports(const std::optional<std::string>& asked
 // The same for this process's environment.
 result<ucx_transports> choose_transports();
 
+// Processes of which this says the same can share memory: same boot, same namespaces, same
+// /dev/shm.
+std::string name_of_shared_memory();
+
 // What failed, in UCX's words, with our own before it.
 error ucx_failure(std::string_view doing, ucs_status_t status);
 

@@ -1,0 +1,100 @@
+// UCX's part of one control link: a worker of its own, one endpoint, frames in both directions.
+//
+// A worker for each link costs some milliseconds when the link is made, and was chosen over one
+// worker for all, because what a dying peer leaves behind in shared memory (a slot that it was just
+// filling) stops everybody who writes to the same worker. So it stops nobody but itself.
+//
+// UCX is used in the one way that was found to survive a peer killed at any moment, by killing
+// thousands: messages so small that UCX sends each in one piece and need not agree on anything
+// beforehand, endpoints without error handling (the contact tells the end, see contacts.hpp), and
+// one side connecting after the other. Peer error handling, connections by client and server, and
+// messages that UCX cuts up all lead in UCX 1.13 to messages of its own during the connecting, and
+// a peer that dies while one is under way ends the survivor by an assertion (wireup_ep.c:241,
+// tcp_ep.c:478, ucp_request.c:684), once in a few hundred kills.
+//
+// Every piece carries a number; a gap ends the link, which then cannot have lost a frame in
+// silence.
+#pragma once
+
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/ucx_context.hpp"
+
+namespace troupe::comm {
+
+class ucx_link {
+ public:
+  enum class kind : std::uint32_t {
+    frame,
+    hello,    // the first from the side that called: its address
+    goodbye,  // the last
+  };
+  struct message {
+    kind what = kind::frame;
+    bytes content;
+  };
+
+  // `own_token`: what the peer's pieces must carry.
+  static result<std::unique_ptr<ucx_link>> open(std::shared_ptr<ucx_context> context,
+                                                std::uint64_t own_token);
+  ~ucx_link();
+  ucx_link(const ucx_link&) = delete;
+  ucx_link& operator=(const ucx_link&) = delete;
+
+  const bytes& address() const { return worker_->address(); }
+  ucx_worker& worker() { return *worker_; }
+  status connect(bytes_view address, std::uint64_t peer_token);
+  bool is_connected() const { return endpoint_ != nullptr; }
+  void send(kind what, bytes content);
+  // What the peer has not taken yet.
+  std::size_t unsent_bytes() const { return unsent_bytes_; }
+
+  bool progress() { return worker_->progress(); }
+  // Whole messages, in order, after progress().
+  std::deque<message>& received() { return received_; }
+  // Why nothing comes or goes any more.
+  const std::optional<std::string>& trouble() const { return trouble_; }
+
+ private:
+  struct prefix {  // of every piece
+    std::uint64_t token;
+    std::uint32_t number;
+    kind what;
+    std::uint64_t left;  // bytes of the message that come after this piece
+  };
+  struct outgoing {
+    std::shared_ptr<const bytes> content;
+    prefix before{};
+    std::size_t size = 0;
+    ucx_link* owner = nullptr;
+    std::list<outgoing>::iterator place;
+  };
+
+  ucx_link() = default;
+  void send_piece(const std::shared_ptr<const bytes>& content, std::size_t at, std::size_t size,
+                  kind what);
+  void take(const prefix& before, bytes_view piece);
+  void fail(std::string why);
+  static ucs_status_t announce(void* self, const void* header, std::size_t header_size, void* data,
+                               std::size_t size, const ucp_am_recv_param_t* how);
+  static void was_sent(void* request, ucs_status_t status, void* message);
+  static void failed(void* self, ucp_ep_h endpoint, ucs_status_t status);
+
+  std::uint64_t own_token_ = 0, peer_token_ = 0;
+  std::uint32_t sent_ = 0, taken_ = 0;
+  std::size_t unsent_bytes_ = 0;
+  std::list<outgoing> sending_;
+  message partial_;
+  std::uint64_t partial_left_ = 0;
+  std::deque<message> received_;
+  std::optional<std::string> trouble_;
+  ucp_ep_h endpoint_ = nullptr;
+  bool ended_ = false;
+  std::unique_ptr<ucx_worker> worker_;  // the first to go: its end calls back into the rest
+};
+
+}  // namespace troupe::comm
