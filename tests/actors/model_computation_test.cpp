@@ -398,6 +398,38 @@ TEST(model_computation, rolls_forward_from_a_sum_of_the_plan_before) {
   }
 }
 
+// An abort or an acknowledgement must not wait for a step; the next step's samples need not either.
+TEST(model_computation, answers_about_blocks_and_reads_ahead_while_a_step_is_computed) {
+  const run_shape shape{.micro_batch = 1};
+  const model::description d = tests::tiny_gpt2();
+  computation_world world(d, settings_of(shape), sources_of(shape, d), 1, 1);
+  world.adopt({.leaves = {7}});
+  world.initialize();
+  world.load(1);
+  computation& c = world.member(0);
+  std::vector<std::string> order;
+  c.start(1, {.nodes_ready = [](std::uint32_t, std::uint8_t) {},
+              .finished =
+                  [&](std::exception_ptr problem, const std::vector<leaf_loss>&) {
+                    EXPECT_FALSE(problem);
+                    order.push_back("finished");
+                  }});
+  for (std::uint32_t l = 0; l < c.shape().layers.size(); ++l) c.open(l);
+  c.hash_state({1, 0}, [&](std::exception_ptr, const block_hashes&) { order.push_back("hash"); });
+  world.loop().run_until([&] { return order.size() == 2; });
+  EXPECT_EQ(order, (std::vector<std::string>{"hash", "finished"}));
+
+  bool loaded = false, finished = false;
+  world.load(2);
+  c.start(2, {.nodes_ready = [](std::uint32_t, std::uint8_t) {},
+              .finished = [&](std::exception_ptr, const auto&) { finished = true; }});
+  c.load(3, [&](std::exception_ptr problem) { loaded = !problem; });
+  world.loop().run_until([&] { return loaded; });  // although no layer is open
+  EXPECT_FALSE(finished);
+  for (std::uint32_t l = 0; l < c.shape().layers.size(); ++l) c.open(l);
+  world.loop().run_until([&] { return finished; });
+}
+
 TEST(model_computation, tells_why_samples_could_not_be_read) {
   const run_shape shape;
   const model::description d = tests::tiny_llama();
