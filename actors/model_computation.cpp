@@ -41,6 +41,7 @@ model_computation::~model_computation() {
 void model_computation::adopt(const member_share& share) {
   ensure(share.leaves == 0 || share.virtual_ranks == settings_.batch.virtual_ranks,
          "a share was made for another number of virtual ranks");
+  cancel();
   const bool same_ranks =
       part_.pass && share.leaves == share_.leaves && share.first_leaf == share_.first_leaf;
   computing_part part;
