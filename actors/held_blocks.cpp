@@ -62,7 +62,7 @@ held_blocks::held_ptr held_blocks::take_over(block_id block, bool primary,
   h->primary = primary;
   // Nodes of the share before. A reduction that still runs adds in their memory.
   if (h->reductions > 0) h->arrivals = std::make_shared<slots>();
-  for (auto& [key, values] : h->arrivals->filled) h->arrivals->idle.push_back(std::move(values));
+  for (auto& [key, a] : h->arrivals->filled) h->arrivals->idle.push_back(std::move(a.values));
   h->arrivals->filled.clear();
   if (!primary) h->arrivals->idle.clear();
   keep_sums(h, part);
@@ -126,13 +126,14 @@ std::span<std::byte> held_blocks::slot(const node_key& key) {
     std::vector<compute::buffer>& idle = h.arrivals->idle;
     const auto fitting = std::ranges::find(idle, size, [](const auto& b) { return b.size(); });
     if (fitting != idle.end()) {
-      place->second = std::move(*fitting);
+      place->second.values = std::move(*fitting);
       idle.erase(fitting);
     } else {
-      place->second = net_.device().allocate(size, compute::dtype::float32);
+      place->second.values = net_.device().allocate(size, compute::dtype::float32);
     }
   }
-  return bytes_of(place->second.all());
+  place->second.asked_for = true;
+  return bytes_of(place->second.values.all());
 }
 
 void held_blocks::reduce(block_id block, std::uint64_t step, computation::answer<sum_facts> done) {
@@ -145,7 +146,9 @@ void held_blocks::reduce(block_id block, std::uint64_t step, computation::answer
   for (std::uint8_t source = 0; source < shape.sources.size(); ++source) {
     const auto find = [&](tree_node node) -> std::optional<tree_input> {
       const auto arrived = h->arrivals->filled.find({source, node});
-      if (arrived != h->arrivals->filled.end()) return tree_input{arrived->second.all(), true};
+      if (arrived != h->arrivals->filled.end() && arrived->second.asked_for) {
+        return tree_input{arrived->second.values.all(), true};
+      }
       if (std::ranges::find(own_nodes_, node) == own_nodes_.end()) return std::nullopt;
       return tree_input{own_node({block, source, node}), false};
     };
@@ -160,14 +163,15 @@ void held_blocks::reduce(block_id block, std::uint64_t step, computation::answer
   if (roots[0].writable) {
     auto& filled = h->arrivals->filled;
     const auto result = std::ranges::find_if(
-        filled, [&](const auto& slot) { return slot.second.all().data == total.data; });
+        filled, [&](const auto& slot) { return slot.second.values.all().data == total.data; });
     if (sum.own) h->arrivals->idle.push_back(std::move(sum.own));
-    sum = {std::move(result->second), {}, step};
+    sum = {std::move(result->second.values), {}, step};
     filled.erase(result);
   } else {
     sum.alias = total;
     sum.step = step;
   }
+  for (auto& [key, a] : h->arrivals->filled) a.asked_for = false;
   ++h->reductions;
   jobs_.submit<sum_facts>(
       seconds_.reduce,

@@ -62,8 +62,12 @@ class held_blocks {
   std::vector<first_values> begin_again();
 
  private:
+  struct arrival {
+    compute::buffer values;
+    bool asked_for = false;  // since the last reduction: else it holds an earlier step's node
+  };
   struct slots {
-    std::map<std::pair<std::uint8_t, tree_node>, compute::buffer> filled;
+    std::map<std::pair<std::uint8_t, tree_node>, arrival> filled;
     std::vector<compute::buffer> idle;
   };
   struct gradient_sum {

@@ -41,6 +41,7 @@ model_computation::~model_computation() {
 void model_computation::adopt(const member_share& share) {
   ensure(share.leaves == 0 || share.virtual_ranks == settings_.batch.virtual_ranks,
          "a share was made for another number of virtual ranks");
+  cancel();
   const bool same_ranks =
       part_.pass && share.leaves == share_.leaves && share.first_leaf == share_.first_leaf;
   computing_part part;
@@ -62,7 +63,7 @@ void model_computation::adopt(const member_share& share) {
 void model_computation::initialize(completion done) {
   const std::vector<held_blocks::first_values> spare = blocks_.begin_again();
   data_thread_.add([this, spare, state = part_.state, done = std::move(done),
-                    post = post_.to_loop()] {
+                    post = post_.to_loop()]() mutable {
     std::exception_ptr problem;
     try {
       if (state) {
@@ -79,7 +80,7 @@ void model_computation::initialize(completion done) {
     } catch (...) {
       problem = std::current_exception();
     }
-    post([done, problem] { done(problem); });
+    post([done = std::move(done), problem] { done(problem); });
   });
 }
 
@@ -107,9 +108,9 @@ void model_computation::load(std::uint64_t step, completion done) {
     post([done = std::move(done)] { done(nullptr); });
     return;
   }
-  data_thread_.add([this, step, post, of = ranks(), done = std::move(done)] {
+  data_thread_.add([this, step, post, of = ranks(), done = std::move(done)]() mutable {
     samples_ptr read = read_samples(step, of);
-    post([this, step, read, done] {
+    post([this, step, read, done = std::move(done)] {
       seconds_.data += read->seconds;
       if (read->ranks != ranks()) return done(cancelled());  // of a share that is no more
       if (!read->read) {
@@ -182,7 +183,7 @@ void model_computation::evaluate(answer<std::vector<leaf_loss>> done) {
   }
   const auto stop = stop_validation_ = std::make_shared<std::atomic<bool>>(false);
   validation_thread_.add([this, post, stop, done = std::move(done), state = part_.state,
-                          of = ranks(), shares = share_.virtual_ranks] {
+                          of = ranks(), shares = share_.virtual_ranks]() mutable {
     std::exception_ptr problem;
     std::vector<leaf_loss> losses;
     try {
@@ -202,7 +203,7 @@ void model_computation::evaluate(answer<std::vector<leaf_loss>> done) {
       problem = std::current_exception();
     }
     if (*stop) problem = cancelled();
-    post([this, stop, done, problem, losses = std::move(losses)] {
+    post([this, stop, done = std::move(done), problem, losses = std::move(losses)] {
       if (stop_validation_ == stop) stop_validation_ = nullptr;
       done(problem, losses);
     });

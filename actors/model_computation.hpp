@@ -45,6 +45,7 @@ class model_computation final : public computation {
   ~model_computation() override;  // waits for running jobs
 
   const world_shape& shape() const override { return shape_; }
+  // Cancels what is being computed for the share before.
   void adopt(const member_share& share) override;
   void initialize(completion done) override;
 

@@ -31,8 +31,9 @@ class protocol_jobs {
           work(ops, outcome->first);
           outcome->second = watch.seconds();
         },
-        [post = post_, done = std::move(done), outcome, &into](std::exception_ptr trouble) {
-          post([done, outcome, trouble, &into] {
+        // The answer's function moves on with the call, so that it also ends on the loop's thread.
+        [post = post_, done = std::move(done), outcome, &into](std::exception_ptr trouble) mutable {
+          post([done = std::move(done), outcome, trouble, &into] {
             into += outcome->second;
             if (done) done(trouble, outcome->first);
           });

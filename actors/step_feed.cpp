@@ -60,9 +60,13 @@ void step_feed::submit(std::size_t index) {
         work(ops);
         *seconds = watch.seconds();
       },
-      [self = shared_from_this(), index, seconds](std::exception_ptr trouble) {
+      // The feed moves on with the call, so that it also ends on the loop's thread.
+      [self = shared_from_this(), post = post_, index,
+       seconds](std::exception_ptr trouble) mutable {
         if (trouble) self->stop_->store(true, std::memory_order_relaxed);
-        self->post_([self, index, trouble, seconds] { self->finished(index, trouble, *seconds); });
+        post([self = std::move(self), index, trouble, seconds] {
+          self->finished(index, trouble, *seconds);
+        });
       });
 }
 
