@@ -97,6 +97,8 @@ void console::say(const std::string& line) {
   put(stdout, printable(line) + "\n");
 }
 
+void console::note(const std::string& line) { log(line + "\n"); }
+
 void console::event(const std::string& line) {
   if (line != last_event_ || line.empty()) {
     end_repeats();

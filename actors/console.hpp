@@ -36,6 +36,7 @@ class console {
   void say(const std::string& line);       // a result: stdout
   void event(const std::string& line);     // stderr
   void failure(const std::string& line);   // stderr, also if quiet
+  void note(const std::string& line);      // the log alone
 
  private:
   void clear_live();

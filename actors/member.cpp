@@ -2,21 +2,20 @@
 
 namespace troupe::actors {
 
-member::member(const member_parts& parts, const worker_settings& settings,
-               const coordinator_settings& coordination, const introductions_settings& gate,
-               const make_computation& make)
-    : loop_(std::make_unique<loop>(parts.clock)),
-      work_(make(*loop_)),
-      gate_(parts.transport, parts.clock, gate) {
-  around_.reset(new worker_surroundings{settings,
-                                        parts.transport,
+member::member(const member_settings& settings, const std::function<member_outside(loop&)>& make)
+    : loop_(std::make_unique<loop>(settings.clock)),
+      gate_(settings.transport, settings.clock, settings.gate) {
+  member_outside outside = make(*loop_);
+  work_ = std::move(outside.work);
+  around_.reset(new worker_surroundings{settings.worker,
+                                        settings.transport,
                                         gate_,
                                         *work_,
-                                        parts.points,
-                                        parts.clock,
-                                        {coordination, parts.store, parts.records},
+                                        settings.points,
+                                        settings.clock,
+                                        {settings.coordination, outside.store, outside.records},
                                         [this](const ending& how) { ended_ = how; }});
-  parts.transport.start(gate_);
+  settings.transport.start(gate_);
 }
 
 member::~member() {

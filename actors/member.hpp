@@ -12,24 +12,26 @@
 
 namespace troupe::actors {
 
-// What a member is made of; all of it outlives the member.
-struct member_parts {
+struct member_settings {
+  // These three outlive the member.
   const clock_source& clock;
   comm::transport& transport;
-  run_store& store;
-  recorder& records;
   protocol_points& points;
+  worker_settings worker;
+  coordinator_settings coordination;
+  introductions_settings gate;
+};
+
+// What answers through the member's loop, so that it can be made only with it.
+struct member_outside {
+  run_store& store;  // both outlive the member
+  recorder& records;
+  std::unique_ptr<computation> work;
 };
 
 class member {
  public:
-  // The computation posts its completions to the loop, so the loop comes first and the computation
-  // is made with it.
-  using make_computation = std::function<std::unique_ptr<computation>(loop&)>;
-
-  member(const member_parts& parts, const worker_settings& settings,
-         const coordinator_settings& coordination, const introductions_settings& gate,
-         const make_computation& make);
+  member(const member_settings& settings, const std::function<member_outside(loop&)>& make);
   // Ends everything at once, as a crash would, but tidily.
   ~member();
 

@@ -26,6 +26,7 @@ struct plan_published {
   protocol::plan plan;
 };
 struct state_loaded {};
+struct look_for_convener {};
 struct pulse {
   time_since_start due;
 };
@@ -42,6 +43,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::start_known)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::convener_found)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_published)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::state_loaded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::look_for_convener)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::pulse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::end_now)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::waited_long_enough)
@@ -49,6 +51,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::failed)
 
 namespace troupe::actors {
 namespace {
+
+constexpr std::chrono::milliseconds ask_again{200};
 
 class worker_state {
  public:
@@ -60,6 +64,7 @@ class worker_state {
     convene_if_complete();
   }
   void found(const comm::address& where) { convener_link_ = gate().connect(where); }
+  void look();
   void met(const introduced& m);
   void not_met(const not_introduced& m);
   void turned_away(const std::string& why) { around_->coordination.records.visitor_refused(why); }
@@ -117,6 +122,7 @@ class worker_state {
 
   std::optional<starting_point> start_;
   std::optional<comm::link_id> convener_link_;
+  time_since_start give_up_convener_{};
   std::map<member_id, comm::facts> others_;
   bool publishing_ = false;
   std::string stop_why_;
@@ -163,13 +169,19 @@ void worker_state::begin(caf::event_based_actor* self, const worker_surroundings
                    });
     self->delayed_send(self_, settings().wait_for_members, waited_long_enough{});
   } else {
-    store.find_convener(
-        tell<comm::address>([](comm::address where) { return convener_found{std::move(where)}; }));
+    give_up_convener_ = now() + settings().wait_for_convener;
+    look();
   }
   self->delayed_send(self_, settings().heartbeat, pulse{now() + settings().heartbeat});
 }
 
 // --- meeting ---
+
+void worker_state::look() {
+  if (phase_ != phase::meeting) return;
+  around_->coordination.store.find_convener(
+      tell<comm::address>([](comm::address where) { return convener_found{std::move(where)}; }));
+}
 
 caf::actor worker_state::peer_of(member_id id, incarnation life) {
   const auto there = mail_->peers().find(id);
@@ -223,6 +235,12 @@ void worker_state::not_met(const not_introduced& m) {
     return lose(who, m.why);
   }
   if (m.link == convener_link_) {
+    convener_link_.reset();
+    // What the directory said may be of an earlier start; somebody will come.
+    if (!m.refused && now() < give_up_convener_) {
+      actor_->delayed_send(self_, ask_again, look_for_convener{});
+      return;
+    }
     fail({m.refused ? exit_code::bad_config : exit_code::too_few,
           "could not join the run: " + m.why});
   }
@@ -499,6 +517,7 @@ caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
       [self](const visitor_refused& m) { self->state.turned_away(m.why); },
       [self](const start_known& m) { self->state.start_is(m.from); },
       [self](const convener_found& m) { self->state.found(m.where); },
+      [self](const look_for_convener&) { self->state.look(); },
       [self](plan_published& m) { self->state.adopt(std::move(m.plan)); },
       [self](const state_loaded&) { self->state.loaded(); },
       [self](const peer_quiet& m) { self->state.quiet(m.who); },

@@ -32,6 +32,7 @@ struct worker_settings {
   std::chrono::nanoseconds heartbeat = std::chrono::milliseconds(100);
   std::chrono::nanoseconds evict = std::chrono::milliseconds(3000);
   std::chrono::nanoseconds wait_for_members = std::chrono::seconds(600);
+  std::chrono::nanoseconds wait_for_convener = std::chrono::seconds(300);
 };
 
 // How the process's part ended.

@@ -97,15 +97,14 @@ world::world(const world_settings& settings, world_watcher& watcher, const world
     m.records = std::make_unique<memory_recorder>(post);
     m.view = store_.view(post);
     m.body = std::make_unique<member>(
-        member_parts{clock_, *m.transport, *m.view, *m.records, watcher}, worker, coordination,
-        gate, [&](loop& on) {
+        member_settings{clock_, *m.transport, watcher, worker, coordination, gate}, [&](loop& on) {
           on.on_post([this, i] { mark(i); });
           auto device = parts.computation(member_id(i), settings_.toy, time_, clock_, speed, post,
                                           [&watcher, i](std::uint64_t step, std::uint32_t layer) {
                                             watcher.layer_computed(member_id(i), step, layer);
                                           });
           members_[i]->device = device.get();
-          return device;
+          return member_outside{*m.view, *m.records, std::move(device)};
         });
     m.body->start();
     mark(i);
