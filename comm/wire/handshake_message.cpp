@@ -100,10 +100,12 @@ status fill(wire::Handshake::Reader from, handshake_message& m) {
     case wire::Handshake::HELLO:
       m.what = type::hello;
       return introduce(from.getHello(), m);
-    case wire::Handshake::CHALLENGE:
+    case wire::Handshake::CHALLENGE: {
       m.what = type::challenge;
-      if (auto s = introduce(from.getChallenge().getIntroduction(), m); !s) return s;
-      return copy(from.getChallenge().getProof(), m.shown, "a proof");
+      const auto challenge = from.getChallenge();
+      if (auto s = introduce(challenge.getIntroduction(), m); !s) return s;
+      return copy(challenge.getProof(), m.shown, "a proof");
+    }
     case wire::Handshake::ANSWER:
       m.what = type::answer;
       return copy(from.getAnswer(), m.shown, "a proof");
