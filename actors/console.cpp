@@ -97,7 +97,7 @@ void console::say(const std::string& line) {
   put(stdout, printable(line) + "\n");
 }
 
-void console::note(const std::string& line) { log(line + "\n"); }
+void console::note(const std::string& line) { log(line); }
 
 void console::event(const std::string& line) {
   if (line != last_event_ || line.empty()) {

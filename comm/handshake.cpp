@@ -188,7 +188,7 @@ proof handshake::proof_of(role prover) const {
   return made;
 }
 
-bytes handshake::frame_of(handshake_message m) const {
+bytes handshake::frame_of(const handshake_message& m) const {
   const bytes payload = encode(m);
   return encode(envelope{.run_id = mine_.run_id,
                          .plan = {},

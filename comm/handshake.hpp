@@ -65,7 +65,7 @@ class handshake {
   step refuse_with(const std::string& reason);
   step end_with(std::string reason);
   proof proof_of(role side) const;
-  bytes frame_of(handshake_message m) const;
+  bytes frame_of(const handshake_message& m) const;
   std::string their_name() const;
 
   role side_;
