@@ -22,6 +22,8 @@
 #include "actors/status_server.hpp"
 #include "actors/stop_signals.hpp"
 #include "actors/training_run.hpp"
+#include "comm/secret.hpp"
+#include "comm/ucx_transport.hpp"
 #include "config/load.hpp"
 #include "config/options.hpp"
 #include "config/print.hpp"
@@ -39,9 +41,6 @@ std::optional<checkpoint::wanted> parse_resume(const std::string& text) {
   if (trouble != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
   return checkpoint::wanted{checkpoint::wanted::kind::step, step};
 }
-
-// More processes than this cannot make a world yet.
-constexpr int most_workers = 1;
 
 struct common_options {
   std::string config, run_dir, resume = "auto", report;
@@ -64,7 +63,8 @@ std::vector<worker_start> starts_of(const common_options& options, const config:
     const std::string name = fmt::format("worker-{}", i);
     worker_start start{name,
                        {"troupe", "worker", config, "--run-dir", run.path(), "--name", name,
-                        "--lock-fd", fmt::format("{}", run.lock_fd()), "--resume", options.resume},
+                        "--world", fmt::format("{}", workers), "--lock-fd",
+                        fmt::format("{}", run.lock_fd()), "--resume", options.resume},
                        {},
                        join_path(run.file("logs"), name + ".log")};
     std::vector<std::string>& words = start.arguments;
@@ -77,6 +77,17 @@ std::vector<worker_start> starts_of(const common_options& options, const config:
     starts.push_back(std::move(start));
   }
   return starts;
+}
+
+// The number in "worker-3".
+std::optional<std::uint32_t> slot_of(const std::string& name) {
+  constexpr std::string_view stem = "worker-";
+  if (!name.starts_with(stem)) return std::nullopt;
+  std::uint32_t slot = 0;
+  const char* const end = name.data() + name.size();
+  const auto [at, trouble] = std::from_chars(name.data() + stem.size(), end, slot);
+  if (trouble != std::errc{} || at != end) return std::nullopt;
+  return slot;
 }
 
 // The run's port, and its address in the run directory; none where metrics.prometheus_listen is "".
@@ -92,15 +103,6 @@ result<std::unique_ptr<status_server>> open_status(const config::settings& s,
   if (!server) return server.failure();
   comm::address where = (*server)->address();
   if (where.host == "0.0.0.0" || where.host == "::") where.host = host_name();
-  // A lone worker has no control lane; whoever takes this port for one learns it by the handshake.
-  const run_address told{.run_id = run.run_id(),
-                         .plan = generation(0),
-                         .host = where.host,
-                         .port = where.port,
-                         .http_port = where.port};
-  if (result<bool> published = publish_address(real_file_system(), run.path(), told); !published) {
-    return published.failure();
-  }
   screen.say(
       fmt::format("status at http://{}/ (also /metrics, /api/status, /healthz)", to_text(where)));
   return server;
@@ -158,11 +160,6 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
     }
   }
   if (no_color) sets.emplace_back("metrics.disable_color_printing=true");
-  if (workers > most_workers) {
-    return fail({exit_code::bad_config,
-                 fmt::format("--workers {}: more than one worker is not in this version", workers)},
-                err);
-  }
 
   result<config::loaded> loaded = config::load(
       {.file = options.config, .text = {}, .environment = environment(), .overrides = sets});
@@ -187,6 +184,14 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
   if (status written = replace(real_file_system(), next_config, config::show_toml(s)); !written) {
     return fail(written.failure(), err);
   }
+  if (result<comm::secret> key = comm::create_secret(real_file_system(), run->file("secret"));
+      !key) {
+    return fail(key.failure(), err);
+  }
+  // An address of an earlier start would only send this one's workers astray.
+  if (status removed = remove_all(real_file_system(), run->file("address")); !removed) {
+    return fail(removed.failure(), err);
+  }
   out.flush();
   const int code = run_worker_processes(starts_of(options, s, *run, next_config, workers), {});
   (void)real_file_system().remove(next_config);  // the run's own config.toml says what was used
@@ -209,10 +214,21 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   line.app()
       .add_option("--set", sets, "KEY=VALUE, only keys that a member may have of its own")
       ->allow_extra_args(false);
+  std::uint32_t world = 1;
+  line.app()
+      .add_option("--world", world, "members that start together; the slot must be below")
+      ->check(CLI::Range(1, 1 << 20));
   line.app().add_option("--lock-fd", lock_fd, "the launcher's open lock of the run directory");
   if (const auto code = line.parse(args, out, err)) return *code;
   if (const int code = check_resume(options, err); code != 0) return code;
   if (status own = check_member_keys(sets); !own) return fail(own.failure(), err);
+  const std::optional<std::uint32_t> slot = slot_of(name);
+  if (!slot || *slot >= world) {
+    return fail({exit_code::usage,
+                 fmt::format("--name {}: a worker of a world of {} is called worker-0 to worker-{}",
+                             name, world, world - 1)},
+                err);
+  }
   take_stop_signals();
   // The effective config says everything; environment variables were taken in by the launcher.
   result<config::loaded> loaded =
@@ -225,14 +241,38 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
       console_settings::detect(options.quiet, loaded->settings.metrics.disable_color_printing);
   shown.log_file = join_path(run->file("logs"), name + ".log");
   console screen(shown);
-  result<std::unique_ptr<status_server>> seen = open_status(loaded->settings, *run, screen);
+  // Only the member that keeps the records has something to show.
+  result<std::unique_ptr<status_server>> seen =
+      *slot == 0 ? open_status(loaded->settings, *run, screen)
+                 : result<std::unique_ptr<status_server>>(std::unique_ptr<status_server>());
   if (!seen) return fail(seen.failure(), err);
   status_server* const server = seen->get();
-  training_run training(*run, {loaded->settings, *parse_resume(options.resume), options.report},
-                        {real_file_system(), real_clock(), screen, [] { return stop_signal(); },
-                         [server](std::shared_ptr<const world_status> s) {
-                           if (server != nullptr) server->publish(std::move(s));
-                         }});
+  const auto& c = loaded->settings.comm;
+  result<comm::secret> key = c.secret_file.empty()
+                                 ? comm::create_secret(real_file_system(), run->file("secret"))
+                                 : comm::read_secret(real_file_system(), c.secret_file);
+  if (!key) return fail(key.failure(), err);
+  result<std::unique_ptr<comm::ucx_transport>> transport = comm::ucx_transport::open(
+      {.listen = c.listen, .advertise = c.advertise, .interfaces = c.interfaces});
+  if (!transport) return fail(transport.failure(), err);
+  const auto born = real_clock().wall().time_since_epoch();
+  const place_in_world place{.slot = *slot,
+                             .expected = world,
+                             .name = name,
+                             .life = incarnation(static_cast<std::uint64_t>(born.count()))};
+  training_run training(
+      *run, {loaded->settings, *parse_resume(options.resume), options.report, place},
+      {.files = real_file_system(),
+       .clock = real_clock(),
+       .screen = screen,
+       .stop_signal = [] { return stop_signal(); },
+       .publish =
+           [server](std::shared_ptr<const world_status> s) {
+             if (server != nullptr) server->publish(std::move(s));
+           },
+       .transport = transport->get(),
+       .secret = *key,
+       .http_port = server != nullptr ? server->address().port : std::uint16_t{0}});
   return training.run();
 }
 
