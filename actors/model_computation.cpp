@@ -80,7 +80,7 @@ void model_computation::initialize(completion done) {
     } catch (...) {
       problem = std::current_exception();
     }
-    post([done = std::move(done), problem] { done(problem); });
+    post([done = std::move(done), problem = std::move(problem)] { done(problem); });
   });
 }
 
@@ -203,7 +203,8 @@ void model_computation::evaluate(answer<std::vector<leaf_loss>> done) {
       problem = std::current_exception();
     }
     if (*stop) problem = cancelled();
-    post([this, stop, done = std::move(done), problem, losses = std::move(losses)] {
+    post([this, stop, done = std::move(done), problem = std::move(problem),
+          losses = std::move(losses)] {
       if (stop_validation_ == stop) stop_validation_ = nullptr;
       done(problem, losses);
     });

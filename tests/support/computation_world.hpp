@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -114,12 +115,9 @@ class computation_world {
       state.push_back({bytes(m.parameters), bytes(m.first_moments), bytes(m.second_moments)});
     }
     plan_ = plan;
-    std::uint32_t first = 0;
-    for (std::size_t m = 0; m < plan.leaves.size(); ++m) {
-      members_[m]->adopt(share_of(m, first));
-      first += plan.leaves[m];
-    }
-    ASSERT_EQ(first, settings_.batch.virtual_ranks);
+    ASSERT_EQ(std::accumulate(plan.leaves.begin(), plan.leaves.end(), std::size_t{0}),
+              settings_.batch.virtual_ranks);
+    for (std::size_t m = 0; m < plan.leaves.size(); ++m) members_[m]->adopt(share(m));
     settle();
     for (std::size_t i = 0; has_state && i < blocks_.size(); ++i) {
       for (std::size_t m = 0; m < plan.leaves.size(); ++m) {
@@ -150,11 +148,9 @@ class computation_world {
   std::vector<actors::leaf_loss> compute(std::uint64_t step) {
     std::size_t finished = 0;
     std::vector<actors::leaf_loss> losses;
-    std::uint32_t first = 0;
     for (std::size_t m = 0; m < working(); ++m) {
-      const auto nodes = complete_nodes(first, plan_.leaves[m],
-                                        static_cast<std::uint32_t>(settings_.batch.virtual_ranks));
-      first += plan_.leaves[m];
+      const actors::member_share mine = share(m);
+      const auto nodes = complete_nodes(mine.first_leaf, mine.leaves, mine.virtual_ranks);
       members_[m]->start(
           step,
           {.nodes_ready = [this, m, nodes](std::uint32_t layer,
@@ -236,6 +232,23 @@ class computation_world {
     return all;
   }
 
+  // What the plan gives to a member.
+  actors::member_share share(std::size_t member) const {
+    actors::member_share mine;
+    mine.virtual_ranks = static_cast<std::uint32_t>(settings_.batch.virtual_ranks);
+    mine.leaves = plan_.leaves[member];
+    for (std::size_t m = 0; m < member; ++m) mine.first_leaf += plan_.leaves[m];
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const std::vector<std::size_t> who = holders(i);
+      if (who.front() == member) {
+        mine.primary.push_back(blocks_[i]);
+      } else if (std::ranges::count(who, member) > 0) {
+        mine.backup.push_back(blocks_[i]);
+      }
+    }
+    return mine;
+  }
+
   // The primary first.
   std::vector<std::size_t> holders(std::size_t index) const {
     std::vector<std::size_t> all;
@@ -252,21 +265,6 @@ class computation_world {
   }
 
  private:
-  actors::member_share share_of(std::size_t member, std::uint32_t first) const {
-    actors::member_share share;
-    share.virtual_ranks = static_cast<std::uint32_t>(settings_.batch.virtual_ranks);
-    share.first_leaf = first;
-    share.leaves = plan_.leaves[member];
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      const std::vector<std::size_t> who = holders(i);
-      if (who.front() == member) {
-        share.primary.push_back(blocks_[i]);
-      } else if (std::ranges::count(who, member) > 0) {
-        share.backup.push_back(blocks_[i]);
-      }
-    }
-    return share;
-  }
   void send(std::size_t from, const std::vector<tree_node>& nodes, std::uint32_t layer,
             std::uint8_t source) {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
