@@ -76,7 +76,7 @@ struct primary_state {
         for (const member_id reader : readers.at(block.block())) {
           around->bulk.send_parameters(reader, {block.block(), decided});
         }
-        return;
+        return carry_out(block, block.published());
     }
   }
 };

@@ -9,10 +9,12 @@
 //   --done-->
 //             waiting, one version on
 //
-// A backup may get the sum of the next step while it still applies the one before; it verifies it
-// and acknowledges once it is at that version, never earlier (so holders are at most one version
-// apart). Everything that contradicts this is a failure that names block, step and member: nothing
-// is guessed.
+// Holders of a block see a record at different times, so what follows from the record may come to
+// one that has not seen or not applied it yet. A primary takes nodes of the next step from the
+// moment its own vote is complete: another holder may have applied and computed already. A backup
+// takes the sum of the next step once it holds the one before; it verifies it and acknowledges once
+// it is at that version, never earlier (so holders are at most one version apart). Everything that
+// contradicts this is a failure that names block, step and member: nothing is guessed.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +56,8 @@ class primary_block {
   result<order> held(member_id by, std::uint64_t step, const hash128& hash);
   result<order> decided(std::uint64_t step);
   result<order> applied(std::uint64_t step);
+  // After the order publish was carried out: all nodes of the next step may be there already.
+  order published();
 
  private:
   error wrong(std::uint64_t step, const std::string& what) const;
@@ -65,6 +69,7 @@ class primary_block {
   std::vector<member_id> backups_;
   state state_ = state::collecting;
   std::set<node_key> missing_;
+  std::set<node_key> early_;  // of the step after the one that is being decided or applied
   std::set<member_id> waiting_for_;
   block_sum sum_;
 };
