@@ -19,28 +19,31 @@ comm::link_id introductions::connect(const comm::address& to) {
 void introductions::keep(comm::link_id link, member_id who, caf::actor peer) {
   known_[link] = {who, std::move(peer)};
   heard_[who] = clock_.now();
-  const auto early = early_.find(link);
-  if (early == early_.end()) return;
-  for (comm::bytes& frame : early->second) {
-    caf::anon_send(known_[link].peer, peer_frame{std::move(frame)});
+  const auto before = proven_.find(link);
+  if (before == proven_.end()) return;
+  const proven early = std::move(before->second);
+  proven_.erase(before);
+  for (const comm::bytes& frame : early.frames) {
+    caf::anon_send(known_[link].peer, peer_frame{frame});
   }
-  early_.erase(early);
+  if (early.ended) link_closed(link, *early.ended);
 }
 
 void introductions::close(comm::link_id link) {
   strangers_.erase(link);
   known_.erase(link);
-  early_.erase(link);
+  proven_.erase(link);
   over_.control().close(link);
 }
 
 void introductions::close_all() {
+  ended_ = true;
   for (const auto& [link, s] : strangers_) over_.control().close(link);
   for (const auto& [link, k] : known_) over_.control().close(link);
-  for (const auto& [link, frames] : early_) over_.control().close(link);
+  for (const auto& [link, p] : proven_) over_.control().close(link);
   strangers_.clear();
   known_.clear();
-  early_.clear();
+  proven_.clear();
 }
 
 std::optional<time_since_start> introductions::last_heard(member_id who) const {
@@ -82,7 +85,9 @@ void introductions::turn_away(comm::link_id link, const std::string& why, bool r
 
 void introductions::link_opened(comm::link_id link, bool we_connected) {
   if (!we_connected) {
-    if (strangers_.size() >= settings_.most_strangers) return over_.control().close(link);
+    if (ended_ || strangers_.size() >= settings_.most_strangers) {
+      return over_.control().close(link);
+    }
     strangers_[link].until = clock_.now() + settings_.patience;
   }
   const auto it = strangers_.find(link);
@@ -99,8 +104,8 @@ void introductions::frame_received(comm::link_id link, comm::bytes_view frame) {
     caf::anon_send(met->second.peer, peer_frame{{frame.begin(), frame.end()}});
     return;
   }
-  if (const auto early = early_.find(link); early != early_.end()) {
-    early->second.emplace_back(frame.begin(), frame.end());
+  if (const auto early = proven_.find(link); early != proven_.end()) {
+    early->second.frames.emplace_back(frame.begin(), frame.end());
     return;
   }
   const auto it = strangers_.find(link);
@@ -109,13 +114,16 @@ void introductions::frame_received(comm::link_id link, comm::bytes_view frame) {
   if (step.reply) over_.control().send(link, std::move(*step.reply));
   if (!step.refused.empty()) return turn_away(link, step.refused, true);
   if (!step.accepted) return;
-  early_[link];  // what comes before the worker has made up its mind
+  proven_[link];  // what comes before the worker has made up its mind
   caf::anon_send(worker_, introduced{link, it->second.talk->theirs(), it->second.we_connected});
   strangers_.erase(it);
 }
 
 void introductions::link_closed(comm::link_id link, const std::string& why) {
-  early_.erase(link);
+  if (const auto early = proven_.find(link); early != proven_.end()) {
+    early->second.ended = why;
+    return;
+  }
   if (const auto met = known_.find(link); met != known_.end()) {
     const member_id who = met->second.who;
     known_.erase(met);

@@ -20,7 +20,7 @@
 namespace troupe::actors {
 
 // --- what the worker is told ---
-// A link has proven itself. It waits for keep() or turn_away().
+// A link has proven itself. It waits for keep() or close().
 struct introduced {
   comm::link_id link;
   comm::facts who;
@@ -60,9 +60,11 @@ class introductions final : public comm::control_handler {
   void set_worker(caf::actor worker) { worker_ = std::move(worker); }
 
   comm::link_id connect(const comm::address& to);
-  // The link is this member's from now on; its frames go to `peer`.
+  // The link is this member's from now on; its frames go to `peer`, also those that came before. If
+  // it has ended already, the worker is told now.
   void keep(comm::link_id link, member_id who, caf::actor peer);
   void close(comm::link_id link);
+  // Whoever comes after it is turned away at the door.
   void close_all();
 
   // Turns away those who were silent for too long.
@@ -86,6 +88,11 @@ class introductions final : public comm::control_handler {
     member_id who;
     caf::actor peer;
   };
+  // Between `introduced` and keep(): what came from it meanwhile, and why it ended, if it did.
+  struct proven {
+    std::vector<comm::bytes> frames;
+    std::optional<std::string> ended;
+  };
   void turn_away(comm::link_id link, const std::string& why, bool refused);
 
   comm::transport& over_;
@@ -94,9 +101,10 @@ class introductions final : public comm::control_handler {
   caf::actor worker_;
   std::map<comm::link_id, stranger> strangers_;
   std::map<comm::link_id, known> known_;
-  std::map<comm::link_id, std::vector<comm::bytes>> early_;  // proven, not kept yet
+  std::map<comm::link_id, proven> proven_;
   std::map<member_id, time_since_start> heard_;
   std::uint64_t refused_ = 0;
+  bool ended_ = false;
 };
 
 }  // namespace troupe::actors
