@@ -15,7 +15,8 @@ member::member(const member_parts& parts, const worker_settings& settings,
                                         parts.points,
                                         parts.clock,
                                         {coordination, parts.store, parts.records},
-                                        [this](const ending& how) { ended_ = how; }});
+                                        [this](const ending& how) { ended_ = how; },
+                                        kept_});
   parts.transport.start(gate_);
 }
 
@@ -23,7 +24,11 @@ member::~member() {
   if (worker_) caf::anon_send_exit(worker_, caf::exit_reason::kill);
   worker_ = {};
   gate_.set_worker({});
-  loop_.reset();  // ends the actors, which use the computation until then
+  // The actors end, which use the computation; it ends next, because its jobs post to the loop.
+  while (loop_->run_ready()) {
+  }
+  work_.reset();
+  loop_.reset();
 }
 
 void member::start() {
