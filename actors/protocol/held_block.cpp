@@ -24,6 +24,7 @@ primary_block::primary_block(block_id block, std::uint64_t version,
       inputs_(inputs),
       backups_(backups),
       missing_(inputs.begin(), inputs.end()) {
+  std::ranges::sort(inputs_);
   ensure(!inputs.empty() && missing_.size() == inputs.size(),
          "a primary needs its inputs, each once");
 }
@@ -33,17 +34,19 @@ error primary_block::wrong(std::uint64_t step, const std::string& what) const {
 }
 
 result<primary_block::order> primary_block::node_arrived(std::uint64_t step, const node_key& key) {
-  const bool now = step == version_ + 1 && state_ == state::collecting;
-  const bool early = step == version_ + 2 && (state_ == state::ready || state_ == state::applying);
-  if (!now && !early) {
+  const bool summed = state_ == state::ready || state_ == state::applying;
+  const bool next = step == version_ + 2 && summed;
+  if (!next && (step != version_ + 1 || state_ != state::collecting)) {
     return wrong(step, "a gradient node came that this step does not wait for");
   }
-  if (missing_.erase(key) == 0) {
+  const bool fresh = next ? std::ranges::binary_search(inputs_, key) && early_.insert(key).second
+                          : missing_.erase(key) > 0;
+  if (!fresh) {
     return wrong(step, "gradient node " + std::to_string(key.node.first) + "+" +
                            std::to_string(key.node.leaves) +
                            " came twice or is none of this block's inputs");
   }
-  if (early || !missing_.empty()) return order::none;
+  if (next || !missing_.empty()) return order::none;
   state_ = state::reducing;
   return order::reduce;
 }
@@ -79,7 +82,6 @@ result<primary_block::order> primary_block::held(member_id by, std::uint64_t ste
 primary_block::order primary_block::ready_if_all_hold() {
   if (!waiting_for_.empty()) return order::none;
   state_ = state::ready;
-  missing_ = {inputs_.begin(), inputs_.end()};  // of the next step
   return order::vote;
 }
 
@@ -96,8 +98,17 @@ result<primary_block::order> primary_block::applied(std::uint64_t step) {
     return wrong(step, "an update ended that was not begun");
   }
   version_ = step;
-  state_ = missing_.empty() ? state::reducing : state::collecting;
-  return missing_.empty() ? order::publish_and_reduce : order::publish;
+  state_ = state::collecting;
+  missing_ = {inputs_.begin(), inputs_.end()};
+  for (const node_key& key : early_) missing_.erase(key);
+  early_.clear();
+  return order::publish;
+}
+
+primary_block::order primary_block::published() {
+  if (state_ != state::collecting || !missing_.empty()) return order::none;
+  state_ = state::reducing;
+  return order::reduce;
 }
 
 backup_block::backup_block(block_id block, std::uint64_t version)
@@ -107,16 +118,13 @@ error backup_block::wrong(std::uint64_t step, const std::string& what) const {
   return failure(block_, version_, step, what);
 }
 
-bool backup_block::is_held(std::uint64_t step) const {
-  return std::ranges::any_of(arrivals_,
-                             [&](const arrival& a) { return a.step == step && a.verified; });
-}
-
 result<backup_block::order> backup_block::sum_arrived(std::uint64_t step,
                                                       const hash128& announced) {
   const bool next = step == version_ + 1;
-  // The decision of the step between is on its way: without it nobody would be a step further.
-  const bool one_after = step == version_ + 2 && is_held(version_ + 1);
+  const bool one_after =
+      step == version_ + 2 && std::ranges::any_of(arrivals_, [&](const arrival& a) {
+        return a.step == version_ + 1 && a.verified;
+      });
   if (!next && !one_after) return wrong(step, "a gradient sum came that this version cannot take");
   if (std::ranges::any_of(arrivals_, [&](const arrival& a) { return a.step == step; })) {
     return wrong(step, "a gradient sum came twice");

@@ -3,17 +3,18 @@
 // one version to the next, once. Pure state machines: events in, orders out; whoever carries the
 // orders out (optimizer_shard) answers with the next event.
 //
-//   primary:  collecting --all nodes--> reducing --sum--> forwarding --all backups hold it-->
+//   primary:  collecting --all nodes--> reducing --sum--> forwarding --all backups hold it--> ready
 //             ready --record--> applying --done--> collecting, one version on
 //   backup:   waiting --sum arrived--> verifying --equal hash--> held --record--> applying
-//             --done--> waiting, one version on
+//   --done-->
+//             waiting, one version on
 //
-// Another member may have seen the record, and be a step further, before this one has: bulk traffic
-// and records travel on different ways. So once a block is ready, its primary takes nodes of the
-// next step, and once a sum is held, its backup takes the next one. A backup verifies an early sum
-// and acknowledges it when it is at that version, never earlier: holders are at most one version
-// apart. Everything else that contradicts the picture is a failure that names block, step and
-// member: nothing is guessed.
+// Holders of a block see a record at different times, so what follows from the record may come to
+// one that has not seen or not applied it yet. A primary takes nodes of the next step from the
+// moment its own vote is complete: another holder may have applied and computed already. A backup
+// takes the sum of the next step once it holds the one before; it verifies it and acknowledges once
+// it is at that version, never earlier (so holders are at most one version apart). Everything that
+// contradicts this is a failure that names block, step and member: nothing is guessed.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +34,11 @@ class primary_block {
   // What is to be done now; nothing is left out and nothing is asked for twice.
   enum class order : std::uint8_t {
     none,
-    reduce,              // complete the trees; answer with reduced()
-    forward,             // send the sum to all backups; answers come through held()
-    vote,                // the block is ready: its sum belongs into the member's vote
-    apply,               // update with the record; answer with applied()
-    publish,             // send the parameters to every rank that holds the layer and is no holder
-    publish_and_reduce,  // all nodes of the next step were early
+    reduce,   // complete the trees; answer with reduced()
+    forward,  // send the sum to all backups; answers come through held()
+    vote,     // the block is ready: its sum belongs into the member's vote
+    apply,    // update with the record; answer with applied()
+    publish,  // send the parameters to every rank that holds the layer and is no holder
   };
 
   // inputs: every node of every source, of whatever member.
@@ -56,6 +56,8 @@ class primary_block {
   result<order> held(member_id by, std::uint64_t step, const hash128& hash);
   result<order> decided(std::uint64_t step);
   result<order> applied(std::uint64_t step);
+  // After the order publish was carried out: all nodes of the next step may be there already.
+  order published();
 
  private:
   error wrong(std::uint64_t step, const std::string& what) const;
@@ -66,7 +68,8 @@ class primary_block {
   std::vector<node_key> inputs_;  // sorted
   std::vector<member_id> backups_;
   state state_ = state::collecting;
-  std::set<node_key> missing_;  // of this step while collecting, of the next one since ready
+  std::set<node_key> missing_;
+  std::set<node_key> early_;  // of the step after the one that is being decided or applied
   std::set<member_id> waiting_for_;
   block_sum sum_;
 };
@@ -100,7 +103,6 @@ class backup_block {
     bool verified = false;
   };
   error wrong(std::uint64_t step, const std::string& what) const;
-  bool is_held(std::uint64_t step) const;
 
   block_id block_;
   std::uint64_t version_;

@@ -60,6 +60,7 @@ TEST(primary_block, goes_from_one_version_to_the_next_by_nodes_sum_copies_and_re
   EXPECT_EQ(*p.decided(5), give::apply);
   EXPECT_EQ(p.version(), 4u);
   EXPECT_EQ(*p.applied(5), give::publish);
+  EXPECT_EQ(p.published(), give::none);
   EXPECT_EQ(p.version(), 5u);
   EXPECT_EQ(p.now(), state::collecting);
   EXPECT_EQ(*p.node_arrived(6, node(0)), give::none);
@@ -141,7 +142,9 @@ TEST(primary_block, adds_up_at_once_when_all_nodes_of_the_next_step_were_early) 
   for (const node_key& key : {node(0), node(1), node(0, 1)}) {
     EXPECT_EQ(*p.node_arrived(6, key), give::none);
   }
-  EXPECT_EQ(*p.applied(5), give::publish_and_reduce);
+  EXPECT_EQ(*p.applied(5), give::publish);
+  EXPECT_EQ(p.published(), give::reduce);
+  EXPECT_EQ(p.published(), give::none) << "once";
   EXPECT_EQ(*p.reduced(6, sum()), give::forward);
 }
 
@@ -282,9 +285,7 @@ TEST(held_block, holders_stay_together_whatever_the_order_of_events) {
         case give::apply:
           return under_way.push_back([&, step] { order(primary.applied(step), step); });
         case give::publish:
-          return;
-        case give::publish_and_reduce:
-          return order(give::reduce, step + 1);
+          return order(primary.published(), step + 1);
       }
     };
     nodes_of(1);
