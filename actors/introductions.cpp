@@ -16,23 +16,22 @@ comm::link_id introductions::connect(const comm::address& to) {
   return link;
 }
 
-void introductions::keep(comm::link_id link, member_id who, caf::actor peer) {
+bool introductions::keep(comm::link_id link, member_id who, caf::actor peer) {
+  const auto early = early_.find(link);
+  if (early == early_.end()) return false;
   known_[link] = {who, std::move(peer)};
   heard_[who] = clock_.now();
-  const auto before = proven_.find(link);
-  if (before == proven_.end()) return;
-  const proven early = std::move(before->second);
-  proven_.erase(before);
-  for (const comm::bytes& frame : early.frames) {
-    caf::anon_send(known_[link].peer, peer_frame{frame});
+  for (comm::bytes& frame : early->second) {
+    caf::anon_send(known_[link].peer, peer_frame{std::move(frame)});
   }
-  if (early.ended) link_closed(link, *early.ended);
+  early_.erase(early);
+  return true;
 }
 
 void introductions::close(comm::link_id link) {
   strangers_.erase(link);
   known_.erase(link);
-  proven_.erase(link);
+  early_.erase(link);
   over_.control().close(link);
 }
 
@@ -40,10 +39,10 @@ void introductions::close_all() {
   ended_ = true;
   for (const auto& [link, s] : strangers_) over_.control().close(link);
   for (const auto& [link, k] : known_) over_.control().close(link);
-  for (const auto& [link, p] : proven_) over_.control().close(link);
+  for (const auto& [link, frames] : early_) over_.control().close(link);
   strangers_.clear();
   known_.clear();
-  proven_.clear();
+  early_.clear();
 }
 
 std::optional<time_since_start> introductions::last_heard(member_id who) const {
@@ -69,15 +68,16 @@ void introductions::give_up_silent() {
 }
 
 // The link is of no use. Whoever dialled it is told why.
-void introductions::turn_away(comm::link_id link, const std::string& why, bool refused) {
+void introductions::turn_away(comm::link_id link, const std::string& why, bool refused,
+                              bool garbled) {
   const auto it = strangers_.find(link);
   if (it == strangers_.end()) return;
-  const bool ours = it->second.we_connected;
+  const bool ours = it->second.we_connected, reached = it->second.talk.has_value();
   strangers_.erase(it);
   over_.control().close(link);
   ++refused_;
   if (ours) {
-    caf::anon_send(worker_, not_introduced{link, why, refused});
+    caf::anon_send(worker_, not_introduced{link, why, refused && !garbled, reached});
   } else if (refused) {
     caf::anon_send(worker_, visitor_refused{why});
   }
@@ -104,26 +104,23 @@ void introductions::frame_received(comm::link_id link, comm::bytes_view frame) {
     caf::anon_send(met->second.peer, peer_frame{{frame.begin(), frame.end()}});
     return;
   }
-  if (const auto early = proven_.find(link); early != proven_.end()) {
-    early->second.frames.emplace_back(frame.begin(), frame.end());
+  if (const auto early = early_.find(link); early != early_.end()) {
+    early->second.emplace_back(frame.begin(), frame.end());
     return;
   }
   const auto it = strangers_.find(link);
   if (it == strangers_.end() || !it->second.talk) return;
   comm::handshake::step step = it->second.talk->receive(frame);
   if (step.reply) over_.control().send(link, std::move(*step.reply));
-  if (!step.refused.empty()) return turn_away(link, step.refused, true);
+  if (!step.refused.empty()) return turn_away(link, step.refused, true, step.garbled);
   if (!step.accepted) return;
-  proven_[link];  // what comes before the worker has made up its mind
+  early_[link];  // what comes before the worker has made up its mind
   caf::anon_send(worker_, introduced{link, it->second.talk->theirs(), it->second.we_connected});
   strangers_.erase(it);
 }
 
 void introductions::link_closed(comm::link_id link, const std::string& why) {
-  if (const auto early = proven_.find(link); early != proven_.end()) {
-    early->second.ended = why;
-    return;
-  }
+  early_.erase(link);
   if (const auto met = known_.find(link); met != known_.end()) {
     const member_id who = met->second.who;
     known_.erase(met);
@@ -132,9 +129,9 @@ void introductions::link_closed(comm::link_id link, const std::string& why) {
   }
   const auto it = strangers_.find(link);
   if (it == strangers_.end()) return;
-  const bool ours = it->second.we_connected;
+  const bool ours = it->second.we_connected, reached = it->second.talk.has_value();
   strangers_.erase(it);
-  if (ours) caf::anon_send(worker_, not_introduced{link, why, false});
+  if (ours) caf::anon_send(worker_, not_introduced{link, why, false, reached});
 }
 
 }  // namespace troupe::actors

@@ -31,6 +31,7 @@ struct not_introduced {
   comm::link_id link;
   std::string why;
   bool refused = false;  // the two know each other and one does not want the other
+  bool reached = false;  // the link had opened: something listens there
 };
 // Somebody came who does not belong here.
 struct visitor_refused {
@@ -60,9 +61,8 @@ class introductions final : public comm::control_handler {
   void set_worker(caf::actor worker) { worker_ = std::move(worker); }
 
   comm::link_id connect(const comm::address& to);
-  // The link is this member's from now on; its frames go to `peer`, also those that came before. If
-  // it has ended already, the worker is told now.
-  void keep(comm::link_id link, member_id who, caf::actor peer);
+  // The link is this member's from now on; its frames go to `peer`. False: it ended meanwhile.
+  bool keep(comm::link_id link, member_id who, caf::actor peer);
   void close(comm::link_id link);
   // Whoever comes after it is turned away at the door.
   void close_all();
@@ -88,12 +88,7 @@ class introductions final : public comm::control_handler {
     member_id who;
     caf::actor peer;
   };
-  // Between `introduced` and keep(): what came from it meanwhile, and why it ended, if it did.
-  struct proven {
-    std::vector<comm::bytes> frames;
-    std::optional<std::string> ended;
-  };
-  void turn_away(comm::link_id link, const std::string& why, bool refused);
+  void turn_away(comm::link_id link, const std::string& why, bool refused, bool garbled = false);
 
   comm::transport& over_;
   const clock_source& clock_;
@@ -101,7 +96,7 @@ class introductions final : public comm::control_handler {
   caf::actor worker_;
   std::map<comm::link_id, stranger> strangers_;
   std::map<comm::link_id, known> known_;
-  std::map<comm::link_id, proven> proven_;
+  std::map<comm::link_id, std::vector<comm::bytes>> early_;  // proven, not kept yet
   std::map<member_id, time_since_start> heard_;
   std::uint64_t refused_ = 0;
   bool ended_ = false;

@@ -191,7 +191,9 @@ void worker_state::met(const introduced& m) {
   if (old != links_.end()) gate().close(old->second);
   links_[who] = m.link;
   const caf::actor peer = peer_of(who, m.who.life);
-  gate().keep(m.link, who, peer);
+  if (!gate().keep(m.link, who, peer)) {
+    return caf::anon_send(self_, link_ended{m.link, who, "it closed the connection"});
+  }
   caf::anon_send(peer, peer_linked{m.link});
   unlinked_.erase(who);
   reconnecting_.erase(who);

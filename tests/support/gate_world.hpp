@@ -83,7 +83,7 @@ class gate_process {
   gate_process& operator=(const gate_process&) = delete;
 
   void keep_all() {
-    for (const actors::introduced& m : told.met) gate.keep(m.link, *m.who.wish, peer);
+    for (const actors::introduced& m : told.met) (void)gate.keep(m.link, *m.who.wish, peer);
     told.met.clear();
   }
 
