@@ -10,4 +10,8 @@ std::size_t world_shape::sources_of(std::uint32_t layer) const {
   return most;
 }
 
+bool world_shape::has(block_id block) const {
+  return block.layer < layers.size() && block.block < layers[block.layer].size();
+}
+
 }  // namespace troupe::actors

@@ -40,6 +40,7 @@ struct block_shape {
 struct world_shape {
   std::vector<std::vector<block_shape>> layers;
   std::size_t sources_of(std::uint32_t layer) const;  // the most any of its blocks has
+  bool has(block_id block) const;
 };
 
 // What one member does in a plan.
@@ -104,6 +105,8 @@ class computation {
   virtual std::span<const std::byte> node(const node_key& key) const = 0;
 
   // --- held blocks ---
+  // slot(), sum() and parameters() are asked on behalf of other processes: whatever they name, an
+  // empty span says that this member has no such place, and takes no memory.
   // Primary: where another rank's node goes. Valid for one step.
   virtual std::span<std::byte> slot(const node_key& key) = 0;
   // Primary: completes the tree of every source from slots and own nodes, adds the sources.

@@ -51,6 +51,8 @@ std::vector<std::uint32_t> blocks_of_layers(const world_shape& shape) {
 
 class coordinator_state {
  public:
+  static inline const char* name = "coordinator";
+
   void begin(caf::event_based_actor* self, shared_context around,
              const coordinator_surroundings& surroundings, const starting_point& from);
 
@@ -323,6 +325,7 @@ void coordinator_state::close() {
 caf::behavior coordinator_actor(caf::stateful_actor<coordinator_state>* self, shared_context around,
                                 const coordinator_surroundings* surroundings,
                                 const starting_point& from) {
+  guard(self, around);
   self->state.begin(self, std::move(around), *surroundings, from);
   return {
       [self](const incoming& m) { self->state.take(m); },

@@ -5,7 +5,12 @@
 namespace troupe::actors {
 namespace {
 
-caf::behavior data_loader(caf::event_based_actor*, shared_context around) {
+struct loader_state {
+  static inline const char* name = "data_loader";
+};
+
+caf::behavior data_loader(caf::stateful_actor<loader_state>* self, const shared_context& around) {
+  guard(self, around);
   return {[around](const load_step& m) {
     around->work.load(m.step, [around, step = m.step](computation::trouble trouble) {
       if (trouble) return around->fail(error_of(trouble));

@@ -1,5 +1,6 @@
 #include "actors/exchange.hpp"
 
+#include <algorithm>
 #include <caf/all.hpp>
 
 #include "actors/messages.hpp"
@@ -21,35 +22,48 @@ status exchange::open(comm::transport& over, generation number) {
 }
 
 void exchange::send_node(member_id to, const protocol::node_header& header) {
+  if (!lane_) return;
   ++nodes_pending_;
   lane_->send(to, wire::encode_header(header), work_.node(header.key), node_token);
 }
 
 void exchange::send_sum(member_id to, const protocol::sum_header& header) {
+  if (!lane_) return;
   lane_->send(to, wire::encode_header(header), work_.sum(header.block, header.step), other_token);
 }
 
 void exchange::send_parameters(member_id to, const protocol::parameters_header& header) {
+  if (!lane_) return;
   lane_->send(to, wire::encode_header(header), work_.parameters(header.block), other_token);
 }
 
 std::optional<std::span<std::byte>> exchange::place(comm::bytes_view header, std::size_t size) {
   const result<protocol::bulk_header> what = wire::decode_header(header);
-  std::span<std::byte> memory;
-  if (what) {
-    if (const auto* node = std::get_if<protocol::node_header>(&*what)) {
-      memory = work_.slot(node->key);
-    } else if (const auto* sum = std::get_if<protocol::sum_header>(&*what)) {
-      memory = work_.sum(sum->block, sum->step);
-    } else {
-      memory = work_.parameters(std::get<protocol::parameters_header>(*what).block);
-    }
-  }
+  const std::span<std::byte> memory = what ? place_for(*what) : std::span<std::byte>();
   if (memory.empty() || memory.size() != size) {
     ++refused_;
     return std::nullopt;
   }
   return memory;
+}
+
+// Only a block's primary takes nodes, only a backup its sum, and only a rank that does not hold it
+// its parameters: anything else would write over what others rely on.
+std::span<std::byte> exchange::place_for(const protocol::bulk_header& what) {
+  const auto among = [](const std::vector<block_id>& blocks, block_id block) {
+    return std::ranges::binary_search(blocks, block);
+  };
+  if (const auto* node = std::get_if<protocol::node_header>(&what)) {
+    if (!among(share_.primary, node->key.block)) return {};
+    return work_.slot(node->key);
+  }
+  if (const auto* sum = std::get_if<protocol::sum_header>(&what)) {
+    if (!among(share_.backup, sum->block)) return {};
+    return work_.sum(sum->block, sum->step);
+  }
+  const block_id block = std::get<protocol::parameters_header>(what).block;
+  if (share_.leaves == 0 || among(share_.primary, block) || among(share_.backup, block)) return {};
+  return work_.parameters(block);
 }
 
 void exchange::arrived(comm::bytes_view header, std::span<std::byte>) {

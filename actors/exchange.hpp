@@ -1,6 +1,6 @@
 // The bulk traffic of one generation: gradient nodes to primaries, sums to backups, parameters to
 // ranks. Arrivals go straight into the computation's memory and are then told to the actor that
-// they concern. Destroying it ends the generation's traffic; nothing of an old plan arrives after.
+// they concern. Closing it ends the generation's traffic; nothing of an old plan arrives after.
 //
 // These point-to-point transfers are all the collectives there are: reduce-scatter is every rank
 // sending its tree nodes to the primaries, all-gather is every primary sending parameters to the
@@ -20,9 +20,13 @@ namespace troupe::actors {
 
 class exchange final : public comm::bulk_handler {
  public:
-  exchange(computation& work, router& mail) : work_(work), mail_(mail) {}
+  // share: what arrivals are taken for, whatever strangers send.
+  exchange(computation& work, router& mail, member_share share)
+      : work_(work), mail_(mail), share_(std::move(share)) {}
 
   status open(comm::transport& over, generation number);
+  // Ends the traffic; what is sent after it goes nowhere. Actors may still run for a while.
+  void close() { lane_.reset(); }
   const comm::bytes& local_address() const { return lane_->local_address(); }
   status connect(member_id to, comm::bytes_view address) { return lane_->connect(to, address); }
 
@@ -39,8 +43,11 @@ class exchange final : public comm::bulk_handler {
   std::uint64_t refused() const { return refused_; }
 
  private:
+  std::span<std::byte> place_for(const protocol::bulk_header& what);
+
   computation& work_;
   router& mail_;
+  member_share share_;
   std::unique_ptr<comm::bulk_lane> lane_;
   std::uint64_t nodes_pending_ = 0;
   std::uint64_t refused_ = 0;  // arrivals that nobody had a place for

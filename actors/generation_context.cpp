@@ -17,4 +17,17 @@ error error_of(const std::exception_ptr& trouble) {
   }
 }
 
+error error_of(const char* actor, const std::exception_ptr& trouble) {
+  error why = error_of(trouble);
+  why.message = std::string("the actor ") + actor + " ended by an exception: " + why.message;
+  return why;
+}
+
+void guard(caf::scheduled_actor* self, const shared_context& around) {
+  self->set_exception_handler([self, around](std::exception_ptr& trouble) -> caf::error {
+    around->fail(error_of(self->name(), trouble));
+    return caf::sec::runtime_error;
+  });
+}
+
 }  // namespace troupe::actors

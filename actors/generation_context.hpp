@@ -33,5 +33,10 @@ using shared_context = std::shared_ptr<generation_context>;
 
 // What an exception of a job says.
 error error_of(const std::exception_ptr& trouble);
+// The same of an exception that left an actor.
+error error_of(const char* actor, const std::exception_ptr& trouble);
+
+// If an exception leaves this actor, its member's part of the run ends, with the actor's name.
+void guard(caf::scheduled_actor* self, const shared_context& around);
 
 }  // namespace troupe::actors

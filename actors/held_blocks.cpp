@@ -118,8 +118,13 @@ view held_blocks::own_node(const node_key& key) const {
 }
 
 std::span<std::byte> held_blocks::slot(const node_key& key) {
-  held& h = *at(key.block);
-  ensure(h.primary, "a node arrived at a member that is not the block's primary");
+  const auto found = blocks_.find(key.block);
+  if (found == blocks_.end() || !found->second->primary) return {};
+  if (key.source >= shape_of(key.block).sources.size() || !is_node(key.node, virtual_ranks_) ||
+      std::ranges::find(own_nodes_, key.node) != own_nodes_.end()) {
+    return {};
+  }
+  held& h = *found->second;
   const auto [place, is_new] = h.arrivals->filled.try_emplace({key.source, key.node});
   if (is_new) {
     const std::size_t size = shape_of(key.block).sources.at(key.source);
@@ -195,7 +200,9 @@ view held_blocks::where(gradient_sum& sum, block_id block) {
 }
 
 std::span<std::byte> held_blocks::sum(block_id block, std::uint64_t step) {
-  gradient_sum& sum = at(block)->sums[step % 2];
+  const auto found = blocks_.find(block);
+  if (found == blocks_.end()) return {};
+  gradient_sum& sum = found->second->sums[step % 2];
   if (sum.step != step) sum.alias = {};
   sum.step = step;
   return bytes_of(where(sum, block));
@@ -242,8 +249,7 @@ void held_blocks::apply(block_id block, const protocol::decision_record& record,
 std::span<std::byte> held_blocks::parameters(block_id block) {
   const auto found = blocks_.find(block);
   if (found != blocks_.end()) return bytes_of(found->second->parameters);
-  ensure(part_.state != nullptr,
-         "a member that computes nothing was asked for a block that it does not hold");
+  if (!part_.state || !shape_.has(block)) return {};
   return bytes_of(model_part(*part_.state, block));
 }
 

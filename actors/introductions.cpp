@@ -36,6 +36,7 @@ void introductions::close(comm::link_id link) {
 }
 
 void introductions::close_all() {
+  ended_ = true;
   for (const auto& [link, s] : strangers_) over_.control().close(link);
   for (const auto& [link, k] : known_) over_.control().close(link);
   for (const auto& [link, frames] : early_) over_.control().close(link);
@@ -84,7 +85,9 @@ void introductions::turn_away(comm::link_id link, const std::string& why, bool r
 
 void introductions::link_opened(comm::link_id link, bool we_connected) {
   if (!we_connected) {
-    if (strangers_.size() >= settings_.most_strangers) return over_.control().close(link);
+    if (ended_ || strangers_.size() >= settings_.most_strangers) {
+      return over_.control().close(link);
+    }
     strangers_[link].until = clock_.now() + settings_.patience;
   }
   const auto it = strangers_.find(link);

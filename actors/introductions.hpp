@@ -20,7 +20,7 @@
 namespace troupe::actors {
 
 // --- what the worker is told ---
-// A link has proven itself. It waits for keep() or turn_away().
+// A link has proven itself. It waits for keep() or close().
 struct introduced {
   comm::link_id link;
   comm::facts who;
@@ -64,6 +64,7 @@ class introductions final : public comm::control_handler {
   // The link is this member's from now on; its frames go to `peer`. False: it ended meanwhile.
   bool keep(comm::link_id link, member_id who, caf::actor peer);
   void close(comm::link_id link);
+  // Whoever comes after it is turned away at the door.
   void close_all();
 
   // Turns away those who were silent for too long.
@@ -98,6 +99,7 @@ class introductions final : public comm::control_handler {
   std::map<comm::link_id, std::vector<comm::bytes>> early_;  // proven, not kept yet
   std::map<member_id, time_since_start> heard_;
   std::uint64_t refused_ = 0;
+  bool ended_ = false;
 };
 
 }  // namespace troupe::actors

@@ -14,7 +14,8 @@ member::member(const member_settings& settings, const std::function<member_outsi
                                         settings.points,
                                         settings.clock,
                                         {settings.coordination, outside.store, outside.records},
-                                        [this](const ending& how) { ended_ = how; }});
+                                        [this](const ending& how) { ended_ = how; },
+                                        kept_});
   settings.transport.start(gate_);
 }
 
@@ -22,7 +23,11 @@ member::~member() {
   if (worker_) caf::anon_send_exit(worker_, caf::exit_reason::kill);
   worker_ = {};
   gate_.set_worker({});
-  loop_.reset();  // ends the actors, which use the computation until then
+  // The actors end, which use the computation; it ends next, because its jobs post to the loop.
+  while (loop_->run_ready()) {
+  }
+  work_.reset();
+  loop_.reset();
 }
 
 void member::start() {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "actors/loop.hpp"
 #include "actors/worker.hpp"
@@ -51,6 +52,7 @@ class member {
   std::unique_ptr<computation> work_;
   std::optional<ending> ended_;
   introductions gate_;
+  std::vector<std::shared_ptr<void>> kept_;
   std::unique_ptr<worker_surroundings> around_;
   caf::actor worker_;
 };

@@ -38,6 +38,8 @@ computation::completion tell(const caf::actor& self, const shared_context& aroun
 }
 
 struct primary_state {
+  static inline const char* name = "optimizer_shard (primary)";
+
   shared_context around;
   std::map<block_id, primary_block> blocks;
   // Ranks that hold the layer and hold none of its block: they need the parameters.
@@ -83,6 +85,7 @@ struct primary_state {
 
 caf::behavior primary_shard(caf::stateful_actor<primary_state>* self, shared_context around,
                             std::uint32_t layer) {
+  guard(self, around);
   primary_state& state = self->state;
   state.around = around;
   state.self = caf::actor_cast<caf::actor>(self);
@@ -138,6 +141,8 @@ caf::behavior primary_shard(caf::stateful_actor<primary_state>* self, shared_con
 }
 
 struct backup_state {
+  static inline const char* name = "optimizer_shard (backup)";
+
   shared_context around;
   std::map<block_id, backup_block> blocks;
   std::map<block_id, member_id> primaries;
@@ -178,6 +183,7 @@ struct backup_state {
 
 caf::behavior backup_shard(caf::stateful_actor<backup_state>* self, shared_context around,
                            std::uint32_t layer) {
+  guard(self, around);
   backup_state& state = self->state;
   state.around = around;
   state.self = caf::actor_cast<caf::actor>(self);

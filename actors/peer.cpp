@@ -1,5 +1,6 @@
 #include "actors/peer.hpp"
 
+#include "actors/generation_context.hpp"
 #include "actors/messages.hpp"
 #include "actors/wire/codec.hpp"
 
@@ -20,6 +21,8 @@ namespace {
 
 class peer_state {
  public:
+  static inline const char* name = "peer";
+
   void begin(caf::event_based_actor* self, const peer_surroundings& around,
              const comm::conversation_settings& settings) {
     actor_ = self;
@@ -57,6 +60,7 @@ class peer_state {
     finishing_ = true;
     flush();
   }
+  void fail(const error& why) { caf::anon_send(around_->mail.worker, peer_failed{who_, why}); }
   void timer(time_since_start at) {
     if (timer_at_ == at) timer_at_.reset();
     flush();
@@ -64,8 +68,6 @@ class peer_state {
 
  private:
   time_since_start now() const { return around_->clock.now(); }
-
-  void fail(const error& why) { caf::anon_send(around_->mail.worker, peer_failed{who_, why}); }
 
   // Lets out what may go out, and comes back when something more is due.
   void flush() {
@@ -97,6 +99,10 @@ class peer_state {
 caf::behavior peer_actor(caf::stateful_actor<peer_state>* self, const peer_surroundings* around,
                          const comm::conversation_settings& settings) {
   self->state.begin(self, *around, settings);
+  self->set_exception_handler([self](std::exception_ptr& trouble) -> caf::error {
+    self->state.fail(error_of(self->name(), trouble));
+    return caf::sec::runtime_error;
+  });
   return {
       [self](const outgoing& m) { self->state.say(m.what); },
       [self](const peer_linked& m) { self->state.linked(m.link); },

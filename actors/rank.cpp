@@ -20,6 +20,8 @@ std::vector<std::uint32_t> blocks_of_layers(const world_shape& shape) {
 
 class rank_state {
  public:
+  static inline const char* name = "rank";
+
   void begin(caf::event_based_actor* self, shared_context around, run_store& store);
 
   void go() {
@@ -214,6 +216,7 @@ void rank_state::settle() {
 
 caf::behavior rank_actor(caf::stateful_actor<rank_state>* self, shared_context around,
                          run_store* store) {
+  guard(self, around);
   self->state.begin(self, std::move(around), *store);
   return {
       [self](const incoming& m) {

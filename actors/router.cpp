@@ -39,9 +39,10 @@ caf::actor router::target_of(const protocol::message& what) const {
                              std::is_same_v<type, protocol::recorded> ||
                              std::is_same_v<type, protocol::validation_share> ||
                              std::is_same_v<type, protocol::save_share> ||
-                             std::is_same_v<type, protocol::heartbeat> ||
-                             std::is_same_v<type, protocol::stop_wish>) {
+                             std::is_same_v<type, protocol::heartbeat>) {
           return coordinator;
+        } else if constexpr (std::is_same_v<type, protocol::stop_wish>) {
+          return coordinator ? coordinator : worker;  // before there is a plan
         } else {
           static_assert(std::is_same_v<type, protocol::plan_notice> ||
                         std::is_same_v<type, protocol::address_table> ||

@@ -7,6 +7,8 @@ namespace troupe::actors {
 namespace {
 
 struct stage_state {
+  static inline const char* name = "stage";
+
   shared_context around;
   std::vector<tree_node> nodes;  // that this member completes
   std::uint64_t step = 0;        // being computed
@@ -35,6 +37,7 @@ struct stage_state {
 };
 
 caf::behavior stage_actor(caf::stateful_actor<stage_state>* self, shared_context around) {
+  guard(self, around);
   self->state.around = around;
   self->state.nodes = protocol::nodes_of(around->plan, around->me());
   const caf::actor me = caf::actor_cast<caf::actor>(self);

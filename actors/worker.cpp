@@ -7,52 +7,14 @@
 #include <set>
 
 #include "actors/exchange.hpp"
+#include "actors/first_plan.hpp"
 #include "actors/messages.hpp"
 #include "actors/plan_text.hpp"
 #include "actors/protocol/neighbours.hpp"
 #include "actors/rank.hpp"
 #include "actors/redial.hpp"
-
-namespace troupe::actors {
-namespace {
-
-// What the worker tells itself: answers of the store, timers.
-struct start_known {
-  starting_point from;
-};
-struct convener_found {
-  comm::address where;
-};
-struct plan_published {
-  protocol::plan plan;
-};
-struct state_loaded {};
-struct look_for_convener {};
-struct pulse {
-  time_since_start due;
-};
-struct dial_again {
-  member_id who;
-};
-struct end_now {};
-struct waited_long_enough {};
-struct failed {
-  error why;
-};
-
-}  // namespace
-}  // namespace troupe::actors
-
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::start_known)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::convener_found)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_published)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::state_loaded)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::look_for_convener)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::pulse)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::dial_again)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::end_now)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::waited_long_enough)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::failed)
+#include "actors/roll_call.hpp"
+#include "actors/worker_messages.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -61,6 +23,8 @@ constexpr std::chrono::milliseconds ask_again{200};
 
 class worker_state {
  public:
+  static inline const char* name = "worker";
+
   void begin(caf::event_based_actor* self, const worker_surroundings& around);
 
   // Meeting.
@@ -96,6 +60,11 @@ class worker_state {
     end_if_quiet();
   }
   void end();
+  // Not even this actor works any more: nobody is told but the owner of the process.
+  void end_at_once(const error& why) {
+    how_ = {why.code, why.message, true};
+    end();
+  }
   void beat(time_since_start due);
 
  private:
@@ -118,7 +87,6 @@ class worker_state {
   }
 
   void convene_if_complete();
-  protocol::planner_input what_to_plan() const;
   caf::actor peer_of(member_id id, incarnation life);
   bool welcome(const introduced& m);
   void links_to(member_id who);
@@ -145,19 +113,19 @@ class worker_state {
   std::optional<starting_point> start_;
   std::optional<comm::address> convener_at_;
   time_since_start give_up_convener_{};
-  std::map<member_id, comm::facts> others_;
+  std::optional<roll_call> others_;
   std::set<member_id> absent_;  // of the others: without a link before there is a plan
   bool publishing_ = false;
   std::string stop_why_;
 
   // What is kept from before the context of a plan to after it.
-  std::unique_ptr<router> mail_;
-  std::unique_ptr<peer_surroundings> peer_around_;
+  std::shared_ptr<router> mail_;
+  std::shared_ptr<peer_surroundings> peer_around_;
   std::map<member_id, member_link> links_;
   std::map<comm::link_id, member_id> dialled_;  // made by us, not introduced yet
   std::optional<redial> redial_;
 
-  std::unique_ptr<exchange> bulk_;
+  std::shared_ptr<exchange> bulk_;
   shared_context context_;
   caf::actor rank_;
   std::set<member_id> unlinked_;  // neighbours whose link is not there yet
@@ -173,12 +141,14 @@ void worker_state::begin(caf::event_based_actor* self, const worker_surroundings
   actor_ = self;
   self_ = caf::actor_cast<caf::actor>(self);
   around_ = &around;
-  mail_ = std::make_unique<router>(this->self());
+  others_.emplace(settings().me, settings().expected);
+  mail_ = std::make_shared<router>(this->self());
   mail_->worker = self_;
   redial_.emplace(this->self(), redial::limits());
   mail_->set_coordinator(settings().convener);
-  peer_around_ = std::make_unique<peer_surroundings>(
+  peer_around_ = std::make_shared<peer_surroundings>(
       peer_surroundings{around.transport.control(), *mail_, around.clock, generation()});
+  around.kept.insert(around.kept.end(), {mail_, peer_around_});
   // All actors of the process are linked below this one: whichever ends by an exception ends here.
   self->set_exit_handler([this](const caf::exit_msg& m) {
     if (!m.reason || phase_ >= phase::ending) return;
@@ -193,11 +163,11 @@ void worker_state::begin(caf::event_based_actor* self, const worker_surroundings
                    [me = self_](result<done> r) {
                      if (!r) caf::anon_send(me, failed{r.failure()});
                    });
-    self->delayed_send(self_, settings().wait_for_members, waited_long_enough{});
   } else {
     give_up_convener_ = now() + settings().wait_for_convener;
     look();
   }
+  self->delayed_send(self_, settings().wait_for_members, waited_long_enough{});
   self->delayed_send(self_, settings().heartbeat, pulse{now() + settings().heartbeat});
 }
 
@@ -233,17 +203,20 @@ bool worker_state::welcome(const introduced& m) {
     const protocol::plan_member* listed = context_->plan.find(who);
     return listed != nullptr && listed->life == m.who.life;
   }
-  const auto earlier = others_.find(who);
-  if (earlier != others_.end() && earlier->second.life > m.who.life) return false;
-  if (earlier != others_.end() && earlier->second.life != m.who.life) {
-    mail_->remove_peer(who);  // a newer life of the same slot
-    if (const auto old = links_.find(who); old != links_.end()) {
-      gate().close(old->second.link);
-      links_.erase(old);
-    }
+  switch (others_->note(m.who)) {
+    case roll_call::entry::outlived:
+      return false;
+    case roll_call::entry::replaces:
+      mail_->remove_peer(who);
+      if (const auto old = links_.find(who); old != links_.end()) {
+        gate().close(old->second.link);
+        links_.erase(old);
+      }
+      return true;
+    case roll_call::entry::taken:
+      return true;
   }
-  others_[who] = m.who;
-  return true;
+  return false;
 }
 
 void worker_state::met(const introduced& m) {
@@ -303,7 +276,7 @@ void worker_state::not_met(const not_introduced& m) {
     const std::chrono::nanoseconds pause = redial_->failed(who, m.reached, now(), silence());
     if (pause != redial::never) return dial_after(pause, who);
   }
-  if (context_ || (!m.refused && others_.contains(who))) return lose(who, m.why);
+  if (context_ || (!m.refused && others_->find(who) != nullptr)) return lose(who, m.why);
   if (!m.refused && now() < give_up_convener_) {
     // What the directory says may be of an earlier start: somebody will come.
     actor_->delayed_send(self_, ask_again, look_for_convener{});
@@ -314,55 +287,30 @@ void worker_state::not_met(const not_introduced& m) {
 }
 
 void worker_state::give_up_waiting() {
-  if (phase_ != phase::meeting || context_) return;
-  fail(
-      {exit_code::too_few,
-       fmt::format(
-           "only {} of {} members came within {} s (elastic.wait_timeout_seconds)",
-           others_.size() - absent_.size() + 1, settings().expected,
-           std::chrono::duration_cast<std::chrono::seconds>(settings().wait_for_members).count())});
+  if (phase_ != phase::meeting || context_ || publishing_) return;
+  if (settings().convenes) {
+    for (const member_id gone : absent_) others_->erase(gone);
+    return fail(others_->too_few(settings().wait_for_members));
+  }
+  if (!links_.empty()) return;  // whom it waits for says when it is enough
+  fail({exit_code::too_few,
+        fmt::format("member {}, which the others meet at, was not found within {} s "
+                    "(elastic.wait_timeout_seconds); is it running, and does it see the same run "
+                    "directory?",
+                    settings().convener.value,
+                    settings().wait_for_members / std::chrono::seconds(1))});
 }
 
 void worker_state::convene_if_complete() {
   if (!settings().convenes || !start_ || publishing_ || phase_ != phase::meeting) return;
-  if (others_.size() - absent_.size() + 1 < settings().expected) return;
+  if (others_->here() - absent_.size() < settings().expected) return;
   publishing_ = true;
   if (!stop_why_.empty()) return end_with({exit_code::interrupted, stop_why_, false});
   if (start_->finished) return end_with({exit_code::ok, "the run is finished", false});
-  const protocol::plan wanted = protocol::make_plan(what_to_plan());
+  const protocol::plan wanted =
+      protocol::make_plan(first_plan(settings(), *others_, around_->work.shape(), start_->step));
   around_->coordination.store.publish_plan(
       wanted, tell<protocol::plan>([](protocol::plan p) { return plan_published{std::move(p)}; }));
-}
-
-protocol::planner_input worker_state::what_to_plan() const {
-  const auto candidate_from = [](const comm::facts& f) {
-    protocol::candidate c;
-    c.id = *f.wish;
-    c.life = f.life;
-    c.name = f.slot;
-    c.host = f.host;
-    c.domain = f.domain;
-    c.address = f.address;
-    c.computes = f.computes;
-    c.speed = static_cast<double>(f.speed);
-    c.memory = f.memory_bytes;
-    return c;
-  };
-  protocol::planner_input input;
-  input.run_id = settings().me.run_id;
-  input.candidates.push_back(candidate_from(settings().me));
-  for (const auto& [id, facts] : others_) input.candidates.push_back(candidate_from(facts));
-  for (const auto& layer : around_->work.shape().layers) {
-    std::vector<std::uint32_t>& blocks = input.layers.emplace_back();
-    for (const block_shape& block : layer) blocks.push_back(block.elements);
-  }
-  input.virtual_ranks = settings().virtual_ranks;
-  input.backups = settings().backups;
-  input.spares = settings().spares;
-  input.coordinator = self();
-  input.base = start_->step;
-  input.reason = fmt::format("start with {} members", input.candidates.size());
-  return input;
 }
 
 // --- adopting ---
@@ -371,7 +319,10 @@ void worker_state::adopt(protocol::plan plan) {
   if (phase_ != phase::meeting || context_) return;
   const protocol::plan_member* me = plan.find(self());
   if (me == nullptr || me->life != settings().me.life) {
-    return fail({exit_code::too_few, "the plan does not name this member"});
+    // Its own trouble alone: the others have a plan and go on.
+    const std::string who =
+        me == nullptr ? "does not name this member" : "names another process in this member's slot";
+    return end_at_once({exit_code::too_few, fmt::format("the plan {}", who)});
   }
   phase_ = phase::adopting;
   watching_since_ = now();
@@ -381,7 +332,12 @@ void worker_state::adopt(protocol::plan plan) {
     }
   }
   mail_->set_coordinator(plan.coordinator);
-  bulk_ = std::make_unique<exchange>(around_->work, *mail_);
+  const protocol::plan_member my = *me;
+  const member_share share{plan.virtual_ranks, my.first_leaf, my.leaves,
+                           protocol::blocks_primary(plan, self()),
+                           protocol::blocks_backed_up(plan, self())};
+  bulk_ = std::make_shared<exchange>(around_->work, *mail_, share);
+  around_->kept.push_back(bulk_);
   if (status opened = bulk_->open(around_->transport, plan.number); !opened) {
     return fail(opened.failure());
   }
@@ -390,9 +346,6 @@ void worker_state::adopt(protocol::plan plan) {
                          [me = self_](const error& why) { caf::anon_send(me, failed{why}); }});
   const protocol::plan& adopted = context_->plan;
   around_->points.plan_adopted(self(), adopted);
-  const member_share share{adopted.virtual_ranks, context_->me().first_leaf, context_->me().leaves,
-                           protocol::blocks_primary(adopted, self()),
-                           protocol::blocks_backed_up(adopted, self())};
   around_->work.adopt(share);
   rank_ = spawn_rank(actor_, context_, around_->coordination.store);
   mail_->rank = rank_;
@@ -496,6 +449,9 @@ void worker_state::lost_link(const link_ended& m) {
     return;
   }
   if (!context_) absent_.insert(m.who);
+  if (context_ && context_->plan.find(m.who) == nullptr) {
+    return mail_->remove_peer(m.who);  // it came too late for the plan
+  }
   if (context_ || m.who == settings().convener) links_to(m.who);
 }
 
@@ -505,9 +461,9 @@ std::string worker_state::name_of(member_id who) const {
       return fmt::format("member {} ({} on {})", who.value, m->name, m->host);
     }
   }
-  const auto it = others_.find(who);
-  if (it == others_.end()) return fmt::format("member {}", who.value);
-  return fmt::format("member {} ({} on {})", who.value, it->second.slot, it->second.host);
+  const comm::facts* other = others_->find(who);
+  if (other == nullptr) return fmt::format("member {}", who.value);
+  return fmt::format("member {} ({} on {})", who.value, other->slot, other->host);
 }
 
 void worker_state::lose(member_id who, const std::string& how) {
@@ -568,12 +524,16 @@ void worker_state::end() {
   if (phase_ == phase::ended) return;
   phase_ = phase::ended;
   gate().close_all();
-  bulk_.reset();
+  if (bulk_) bulk_->close();
   around_->ended(how_);
 }
 
 caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
                            const worker_surroundings* around) {
+  self->set_exception_handler([self](std::exception_ptr& trouble) -> caf::error {
+    self->state.end_at_once(error_of(self->name(), trouble));
+    return caf::sec::runtime_error;
+  });
   self->state.begin(self, *around);
   return {
       [self](const incoming& m) { self->state.take(m); },

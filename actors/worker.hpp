@@ -52,6 +52,8 @@ struct worker_surroundings {
   const clock_source& clock;
   coordinator_surroundings coordination;
   std::function<void(const ending&)> ended;
+  // What the worker makes for its actors, which may still run when it is gone.
+  std::vector<std::shared_ptr<void>>& kept;
 };
 
 caf::actor spawn_worker(caf::actor_system& system, const worker_surroundings& around);

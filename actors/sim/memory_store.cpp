@@ -35,6 +35,7 @@ class memory_store_view final : public run_store {
   void choose_start(answer<starting_point> then) override {
     later([this, then = std::move(then)] {
       starting_point from;
+      from.finished = shared_.finished;
       if (!shared_.saves.empty()) {
         const save_facts& newest = shared_.saves.rbegin()->second.facts;
         from.step = newest.step;

@@ -29,6 +29,7 @@ class memory_store {
     std::map<block_id, toy_state> blocks;
   };
   std::map<std::uint64_t, saved_state> saves;  // by step
+  bool finished = false;                       // the run is
   time_since_start answer_time = std::chrono::microseconds(200);
 
  private:

@@ -1,5 +1,6 @@
 #include "actors/sim/toy_computation.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "config/base/error.hpp"
@@ -179,7 +180,11 @@ std::span<const std::byte> toy_computation::node(const node_key& key) const {
 // --- held blocks ---
 
 std::span<std::byte> toy_computation::slot(const node_key& key) {
-  if (!held_.contains(key.block)) return {};
+  if (!std::ranges::binary_search(share_.primary, key.block)) return {};
+  if (key.source >= shape_.layers[key.block.layer][key.block.block].sources.size() ||
+      !is_node(key.node, share_.virtual_ranks) || nodes_.contains(key)) {
+    return {};
+  }
   const std::size_t elements = key.source == 0 ? toy_elements : toy_tied_elements;
   return std::as_writable_bytes(std::span(slots_[key]).first(elements));
 }

@@ -32,13 +32,14 @@ reference_settings toy_reference_settings() {
 }
 
 world_parts usual_parts() {
-  return {[](member_id, const toy_shape& toy, timeline& time, const clock_source& clock,
-             const toy_speed& speed, std::function<void(std::function<void()>)> post,
-             std::function<void(std::uint64_t, std::uint32_t)> computed) {
-            return std::make_unique<toy_computation>(toy, time, clock, speed, std::move(post),
-                                                     std::move(computed));
-          },
-          {}};
+  world_parts parts;
+  parts.computation = [](member_id, const toy_shape& toy, timeline& time, const clock_source& clock,
+                         const toy_speed& speed, std::function<void(std::function<void()>)> post,
+                         std::function<void(std::uint64_t, std::uint32_t)> computed) {
+    return std::make_unique<toy_computation>(toy, time, clock, speed, std::move(post),
+                                             std::move(computed));
+  };
+  return parts;
 }
 
 world::world(const world_settings& settings, world_watcher& watcher, const world_parts& parts)
@@ -91,13 +92,16 @@ world::world(const world_settings& settings, world_watcher& watcher, const world
     coordination.rate = in_force.rate;
     introductions_settings gate{.me = worker.me, .key = the_secret()};
     gate.patience = settings.patience;
+    parts.adjust(member_id(i), worker, gate);
+    gate.me = worker.me;
     gate.number = [this] {
       comm::nonce n;
       for (std::byte& b : n) b = static_cast<std::byte>(draw(random_));
       return n;
     };
     const auto post = [this, i](std::function<void()> work) {
-      if (!members_[i]->killed) members_[i]->body->driver().post(std::move(work));
+      one& of = *members_[i];
+      if (!of.killed && of.body) of.body->driver().post(std::move(work));
     };
     m.records = std::make_unique<memory_recorder>(post);
     m.view = store_.view(post);

@@ -49,6 +49,9 @@ struct world_parts {
   // What stands between a member and the network; nothing: its transport itself.
   std::function<std::unique_ptr<comm::transport>(member_id, std::unique_ptr<comm::transport>)>
       transport;
+  // Called with what each member is about to be started with.
+  std::function<void(member_id, worker_settings&, introductions_settings&)> adjust =
+      [](member_id, worker_settings&, introductions_settings&) {};
 };
 world_parts usual_parts();
 
@@ -72,8 +75,11 @@ class world {
   bool step_on();
 
   time_since_start now() const { return clock_.now(); }
+  // Everybody's wall clock is set.
+  void jump_wall(std::chrono::nanoseconds by) { clock_.jump_wall(by); }
   std::size_t size() const { return members_.size(); }
   const std::optional<ending>& ended(std::size_t i) const { return members_[i]->body->ended(); }
+  const memory_recorder& records(std::size_t i) const { return *members_[i]->records; }
   toy_computation& device(std::size_t i) { return *members_[i]->device; }
   memory_store& store() { return store_; }
   comm::simulated_network& network() { return network_; }

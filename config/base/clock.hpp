@@ -26,6 +26,7 @@ class manual_clock final : public clock_source {
   time_since_start now() const override { return passed_; }
   wall_time wall() const override { return start_ + passed_; }
   void advance(std::chrono::nanoseconds by) { passed_ += by; }
+  void jump_wall(std::chrono::nanoseconds by) { start_ += by; }
 
  private:
   wall_time start_;

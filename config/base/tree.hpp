@@ -36,6 +36,17 @@ constexpr std::pair<tree_node, tree_node> halves(tree_node whole) {
   return {{whole.first, left}, {whole.first + left, whole.leaves - left}};
 }
 
+// Is this a node of the tree over n leaves? For what strangers say.
+constexpr bool is_node(tree_node node, std::uint32_t n) {
+  if (node.leaves == 0) return false;
+  tree_node at{0, n};
+  while (node.leaves < at.leaves) {
+    const auto [left, right] = halves(at);
+    at = node.first < right.first ? left : right;
+  }
+  return at == node;
+}
+
 // The largest nodes of the tree over n leaves that lie in [first, first + count), from left to
 // right: what the holder of these leaves can add by itself.
 inline std::vector<tree_node> complete_nodes(std::uint32_t first, std::uint32_t count,

@@ -75,6 +75,25 @@ TEST(loop, keeps_timers_by_the_clock_it_was_given) {
   caf::anon_send_exit(writer, caf::exit_reason::kill);
 }
 
+TEST(loop, keeps_timers_when_the_wall_clock_jumps) {
+  manual_clock clock;
+  loop one(clock);
+  std::vector<std::string> lines;
+  const caf::actor writer = one.system().spawn(write_down, &lines, &clock);
+  caf::scoped_actor self(one.system());
+  self->delayed_send(writer, 2s, note{"in time"});
+  for (const std::chrono::nanoseconds jump : {1h, -2h}) {
+    clock.jump_wall(jump);
+    one.run_ready();
+    EXPECT_THAT(lines, testing::IsEmpty());
+    EXPECT_EQ(one.next_timer(), time_since_start(2s));
+  }
+  clock.advance(2s);
+  one.run_ready();
+  EXPECT_THAT(lines, ElementsAre("in time at 2000"));
+  caf::anon_send_exit(writer, caf::exit_reason::kill);
+}
+
 TEST(loop, takes_work_from_other_threads_in_their_order) {
   manual_clock clock;
   loop one(clock);

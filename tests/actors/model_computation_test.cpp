@@ -470,6 +470,40 @@ TEST(model_computation, tells_why_samples_could_not_be_read) {
               "no sample at 0");
 }
 
+TEST(model_computation, has_no_place_for_what_strangers_name) {
+  const run_shape shape;
+  const model::description d = tests::tiny_llama();
+  computation_world world(d, settings_of(shape), sources_of(shape, d), 3, 1);
+  world.adopt({.leaves = {3, 4, 0}, .backups = 0});
+  model_computation& first = world.member(0);
+  model_computation& spare = world.member(2);
+  std::size_t slots = 0, sums = 0;
+  for (const block_id block : world.blocks()) {
+    const bool primary = !first.slot({block, 0, {4, 3}}).empty();
+    slots += primary ? 1 : 0;
+    EXPECT_EQ(!first.sum(block, 1).empty(), primary);
+    sums += !spare.sum(block, 1).empty() ? 1 : 0;
+    EXPECT_FALSE(first.parameters(block).empty());
+    EXPECT_TRUE(first.slot({block, 0, {0, 2}}).empty()) << "its own node";
+    EXPECT_TRUE(first.slot({block, 0, {4, 2}}).empty() || primary);
+    for (const tree_node node : {tree_node{1, 2}, tree_node{3, 2}, tree_node{0, 8}, tree_node{7, 1},
+                                 tree_node{4, 0}, tree_node{~0u, ~0u}}) {
+      EXPECT_TRUE(first.slot({block, 0, node}).empty()) << node.first << "+" << node.leaves;
+    }
+    EXPECT_TRUE(first.slot({block, 2, {4, 3}}).empty()) << "no block has three sources";
+  }
+  EXPECT_GT(slots, 0u);
+  EXPECT_LT(slots, world.blocks().size());
+  EXPECT_GT(sums, 0u);
+  for (const block_id block : {block_id{0, ~0u}, block_id{~0u, 0}, block_id{~0u, ~0u}}) {
+    for (model_computation* member : {&first, &spare}) {
+      EXPECT_TRUE(member->slot({block, 0, {4, 3}}).empty());
+      EXPECT_TRUE(member->sum(block, 1).empty());
+      EXPECT_TRUE(member->parameters(block).empty());
+    }
+  }
+}
+
 TEST(model_computation, counts_its_seconds_by_kind) {
   const run_shape shape;
   const model::description d = tests::tiny_llama();

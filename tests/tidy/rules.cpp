@@ -111,6 +111,11 @@ const std::vector<forbidden>& forbidden_table() {
        bits,
        {"compute/cpu/peak.cpp", "compute/cpu/thread_pool.cpp", "compute/timed_executor.cpp",
         "actors/trainer.cpp"}},
+      {R"(\bwall\s*\(\s*\))",
+       "the wall clock jumps: intervals, deadlines and signs of life are measured by now()",
+       {"actors/", "comm/", "compute/", "model/"},
+       {"actors/console.cpp", "actors/records.cpp", "actors/run_directory.cpp",
+        "actors/status_board.cpp", "actors/status_server.cpp"}},
       // safetensors_events.cpp asks its set for a name and never walks it.
       {R"(\bunordered_(map|set)\b)",
        "the order of an unordered container is not the same everywhere; use std::map or a sorted "

@@ -153,6 +153,7 @@ INSTANTIATE_TEST_SUITE_P(
         call{"model/a.cpp", "std::mt19937_64 engine;"}, call{"config/a.cpp", "n = rand();"},
         call{"model/a.cpp", "s = std::reduce(a, b);"},
         call{"model/a.cpp", "auto t = std::chrono::steady_clock::now();"},
+        call{"actors/worker.cpp", "if (clock.wall() > deadline) end();"},
         call{"actors/protocol/a.hpp", "std::unordered_map<int, int> m;"},
         call{"actors/a.cpp", "setlocale(LC_ALL, p);"}, call{"config/a.cpp", "d = std::stod(text);"},
         call{"config/a.cpp", "d = strtod(text, &end);"},

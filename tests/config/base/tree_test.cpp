@@ -51,5 +51,23 @@ TEST(tree, nodes_of_neighbours_complete_the_tree) {
   }
 }
 
+TEST(tree, knows_its_nodes) {
+  for (std::uint32_t n = 1; n <= 20; ++n) {
+    std::size_t nodes = 0;
+    for (std::uint32_t first = 0; first <= n; ++first) {
+      for (std::uint32_t leaves = 0; leaves <= n + 1; ++leaves) {
+        const bool right =
+            leaves > 0 && first + leaves <= n && complete_nodes(first, leaves, n).size() == 1;
+        EXPECT_EQ(is_node({first, leaves}, n), right) << first << "+" << leaves << " of " << n;
+        nodes += right ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(nodes, 2 * n - 1);
+  }
+  EXPECT_FALSE(is_node({0, ~0u}, 8));
+  EXPECT_FALSE(is_node({~0u, 1}, 8));
+  EXPECT_FALSE(is_node({0, 1}, 0));
+}
+
 }  // namespace
 }  // namespace troupe

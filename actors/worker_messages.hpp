@@ -1,0 +1,47 @@
+// What a worker tells itself: answers of the store and the device, and timers.
+#pragma once
+
+#include <caf/all.hpp>
+
+#include "actors/protocol/plan.hpp"
+#include "actors/run_store.hpp"
+#include "comm/transport.hpp"
+#include "config/base/clock.hpp"
+
+namespace troupe::actors {
+
+struct start_known {
+  starting_point from;
+};
+struct convener_found {
+  comm::address where;
+};
+struct plan_published {
+  protocol::plan plan;
+};
+struct state_loaded {};
+struct look_for_convener {};
+struct dial_again {
+  member_id who;
+};
+struct pulse {
+  time_since_start due;
+};
+struct end_now {};
+struct waited_long_enough {};
+struct failed {
+  error why;
+};
+
+}  // namespace troupe::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::start_known)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::convener_found)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_published)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::state_loaded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::look_for_convener)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::dial_again)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::pulse)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::end_now)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::waited_long_enough)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::failed)

@@ -1,0 +1,113 @@
+#include "actors/router.hpp"
+
+#include <gmock/gmock.h>
+
+#include "actors/loop.hpp"
+#include "actors/messages.hpp"
+
+namespace troupe::actors {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+constexpr member_id here{2}, other{5}, third{7};
+
+// Actors in all places of a router, and what came to whom.
+struct router_test : testing::Test {
+  manual_clock clock;
+  std::vector<std::string> told;
+  loop run{clock};
+  router mail{here};
+  std::vector<caf::actor> all;
+
+  caf::actor somebody(const std::string& name) {
+    all.push_back(run.system().spawn([this, name]() -> caf::behavior {
+      return {
+          [this, name](const incoming& m) {
+            told.push_back(name + " from " + std::to_string(m.from.value));
+          },
+          [this, name](const outgoing&) { told.push_back("out by " + name); },
+      };
+    }));
+    return all.back();
+  }
+  void SetUp() override {
+    mail.worker = somebody("worker");
+    mail.coordinator = somebody("coordinator");
+    mail.rank = somebody("rank");
+    mail.primary_shards = {somebody("shard 0"), somebody("shard 1"), {}};
+    mail.set_peer(other, somebody("peer 5"));
+    mail.set_peer(third, somebody("peer 7"));
+  }
+  void TearDown() override {
+    for (const caf::actor& a : all) caf::anon_send_exit(a, caf::exit_reason::kill);
+  }
+  std::vector<std::string> take() {
+    while (run.run_ready()) {
+    }
+    return std::exchange(told, {});
+  }
+  std::vector<std::string> delivered(protocol::message what) {
+    mail.deliver(other, std::move(what));
+    return take();
+  }
+};
+
+TEST_F(router_test, delivers_every_kind_of_message_to_whom_it_concerns) {
+  using namespace protocol;
+  for (const message& m : {message(record_notice()), message(save_request()), message(go())}) {
+    EXPECT_THAT(delivered(m), ElementsAre("rank from 5"));
+  }
+  for (const message& m : {message(bulk_address()), message(ready()), message(vote()),
+                           message(recorded()), message(validation_share()), message(save_share()),
+                           message(heartbeat()), message(stop_wish())}) {
+    EXPECT_THAT(delivered(m), ElementsAre("coordinator from 5"));
+  }
+  for (const message& m : {message(plan_notice()), message(address_table()), message(farewell())}) {
+    EXPECT_THAT(delivered(m), ElementsAre("worker from 5"));
+  }
+  EXPECT_THAT(delivered(sum_held{1, {1, 0}, {}}), ElementsAre("shard 1 from 5"));
+}
+
+TEST_F(router_test, drops_what_nobody_here_is_there_for) {
+  EXPECT_THAT(delivered(protocol::sum_held{1, {2, 0}, {}}), IsEmpty());
+  EXPECT_THAT(delivered(protocol::sum_held{1, {9, 0}, {}}), IsEmpty());
+  mail.rank = {};
+  EXPECT_THAT(delivered(protocol::go()), IsEmpty());
+}
+
+TEST_F(router_test, brings_a_wish_to_stop_to_the_worker_while_there_is_no_coordinator) {
+  mail.coordinator = {};
+  EXPECT_THAT(delivered(protocol::stop_wish()), ElementsAre("worker from 5"));
+}
+
+TEST_F(router_test, sends_to_others_by_their_peers_and_to_itself_directly) {
+  mail.send(other, protocol::go());
+  EXPECT_THAT(take(), ElementsAre("out by peer 5"));
+  mail.send(here, protocol::go());
+  EXPECT_THAT(take(), ElementsAre("rank from 2"));
+  mail.send(member_id(9), protocol::go());
+  EXPECT_THAT(take(), IsEmpty()) << "nobody has met it";
+  mail.remove_peer(other);
+  mail.send(other, protocol::go());
+  EXPECT_THAT(take(), IsEmpty());
+}
+
+TEST_F(router_test, knows_who_coordinates) {
+  mail.set_coordinator(third);
+  mail.to_coordinator(protocol::ready());
+  EXPECT_THAT(take(), ElementsAre("out by peer 7"));
+  mail.set_coordinator(here);
+  mail.to_coordinator(protocol::ready());
+  EXPECT_THAT(take(), ElementsAre("coordinator from 2"));
+}
+
+TEST_F(router_test, tells_all_others_and_itself) {
+  mail.broadcast(protocol::go());
+  EXPECT_THAT(take(), UnorderedElementsAre("out by peer 5", "out by peer 7", "rank from 2"));
+}
+
+}  // namespace
+}  // namespace troupe::actors
