@@ -19,12 +19,15 @@
 #include <vector>
 
 #include "actors/protocol/decision.hpp"
+#include "actors/protocol/messages.hpp"
 #include "actors/protocol/plan.hpp"
 #include "config/base/hash.hpp"
 
 namespace troupe::actors {
 
 using protocol::block_id;
+using protocol::leaf_loss;
+using protocol::node_key;
 
 // Sizes of what is trained; the same on every member.
 struct block_shape {
@@ -44,21 +47,6 @@ struct member_share {
   std::uint32_t virtual_ranks = 0;           // of the whole world
   std::uint32_t first_leaf = 0, leaves = 0;  // it computes; none: a spare
   std::vector<block_id> primary, backup;     // it holds; sorted
-};
-
-// A node of one source's tree, cut to one block.
-struct node_key {
-  block_id block;
-  std::uint8_t source = 0;
-  tree_node node;
-  friend auto operator<=>(const node_key&, const node_key&) = default;
-};
-
-struct leaf_loss {
-  std::uint32_t leaf = 0;  // virtual rank
-  double loss_sum = 0;     // nats, over counted target tokens
-  double tokens = 0;       // counted target tokens
-  friend auto operator<=>(const leaf_loss&, const leaf_loss&) = default;
 };
 
 struct sum_facts {

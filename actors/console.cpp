@@ -1,5 +1,6 @@
 #include "actors/console.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -9,6 +10,24 @@
 #include "config/base/clock.hpp"
 
 namespace troupe::actors {
+namespace {
+
+// Names and texts of others may hold anything; a terminal must not obey them, and a file stays
+// lines.
+std::string printable(std::string text) {
+  for (char& c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if ((code < 0x20 && c != '\n' && c != '\t') || code == 0x7f) c = '?';
+  }
+  return text;
+}
+
+bool is_power_of_ten(std::uint64_t n) {
+  while (n >= 10 && n % 10 == 0) n /= 10;
+  return n == 1;
+}
+
+}  // namespace
 
 console_settings console_settings::detect(bool quiet, bool disable_color) {
   console_settings s;
@@ -27,6 +46,7 @@ console::console(const console_settings& settings) : settings_(settings) {
 }
 
 console::~console() {
+  end_repeats();
   clear_live();
   if (log_ != nullptr) std::fclose(log_);
 }
@@ -34,7 +54,7 @@ console::~console() {
 // A console that cannot write its log goes on without: the screen and the records say the same.
 void console::log(const std::string& text) {
   if (log_ == nullptr) return;
-  put(log_, iso_8601(real_clock().wall()) + "  " + text + "\n");
+  put(log_, iso_8601(real_clock().wall()) + "  " + printable(text) + "\n");
 }
 
 void console::put(std::FILE* to, const std::string& text) {
@@ -49,7 +69,7 @@ void console::clear_live() {
 
 void console::start(const std::vector<std::pair<std::string, std::string>>& facts) {
   for (const auto& [name, value] : facts) log(name + ": " + value);
-  if (!settings_.quiet) put(stdout, table(facts));
+  if (!settings_.quiet) put(stdout, printable(table(facts)));
 }
 
 void console::step(const progress& p, bool due) {
@@ -74,20 +94,44 @@ void console::say(const std::string& line) {
   log(line);
   if (settings_.quiet) return;
   clear_live();
-  put(stdout, line + "\n");
+  put(stdout, printable(line) + "\n");
 }
 
+void console::note(const std::string& line) { log(line); }
+
 void console::event(const std::string& line) {
+  if (line != last_event_ || line.empty()) {
+    end_repeats();
+    last_event_ = line;
+    return say_event(line);
+  }
+  ++repeats_;
+  if (repeats_ >= 10 && is_power_of_ten(repeats_)) {
+    said_repeats_ = repeats_;
+    say_event(fmt::format("repeated {} times: {}", repeats_, line));
+  }
+}
+
+void console::end_repeats() {
+  if (repeats_ > said_repeats_) {
+    say_event(fmt::format("repeated {} times: {}", repeats_, last_event_));
+  }
+  repeats_ = said_repeats_ = 0;
+}
+
+void console::say_event(const std::string& line) {
   log(line);
   if (settings_.quiet) return;
   clear_live();
-  put(stderr, "troupe: " + line + "\n");
+  put(stderr, "troupe: " + printable(line) + "\n");
 }
 
 void console::failure(const std::string& line) {
+  end_repeats();
+  last_event_.clear();
   log(line);
   clear_live();
-  put(stderr, "troupe: " + line + "\n");
+  put(stderr, "troupe: " + printable(line) + "\n");
 }
 
 }  // namespace troupe::actors

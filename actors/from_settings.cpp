@@ -1,8 +1,8 @@
 #include "actors/from_settings.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
+
+#include "actors/machine.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -50,13 +50,6 @@ model::data::dataset_options common_data(const config::settings& s) {
   options.eod_mask_loss = s.data.eod_mask_loss;
   if (s.data.eod_token >= 0) options.eod_token = static_cast<std::uint32_t>(s.data.eod_token);
   return options;
-}
-
-int usable_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
-  return std::max(1, CPU_COUNT(&cores));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "actors/launcher.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,91 +9,197 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
+#include "actors/machine.hpp"
 #include "actors/stop_signals.hpp"
+#include "config/base/error.hpp"
 
 namespace troupe::actors {
 namespace {
 
-void say(const std::string& text) { std::fputs((text + "\n").c_str(), stderr); }
+// Everything that allocates is done before the fork.
+struct prepared {
+  std::vector<std::string> environment;
+  std::vector<char*> argv, envp;
 
-[[noreturn]] void become_worker(const std::vector<std::string>& arguments, pid_t launcher,
+  explicit prepared(const worker_start& start) {
+    for (char** at = environ; *at != nullptr; ++at) {
+      const std::string_view old = *at;
+      const bool replaced = std::ranges::any_of(
+          start.environment, [&](const auto& set) { return old.starts_with(set.first + "="); });
+      if (!replaced) environment.emplace_back(old);
+    }
+    for (const auto& [name, value] : start.environment) environment.push_back(name + "=" + value);
+    for (const std::string& a : start.arguments) argv.push_back(const_cast<char*>(a.c_str()));
+    for (std::string& e : environment) envp.push_back(e.data());
+    argv.push_back(nullptr);
+    envp.push_back(nullptr);
+  }
+};
+
+[[noreturn]] void become_worker(const std::string& program, const prepared& worker, pid_t launcher,
                                 const sigset_t& unblocked) {
   setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);  // a launcher that is killed takes its workers along, politely
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != launcher) _exit(static_cast<int>(exit_code::interrupted));
   sigprocmask(SIG_SETMASK, &unblocked, nullptr);
-  std::vector<char*> argv;
-  for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
-  argv.push_back(nullptr);
-  execv("/proc/self/exe", argv.data());
+  execve(program.c_str(), worker.argv.data(), worker.envp.data());
   std::fprintf(stderr, "troupe: cannot start a worker process: %s\n", std::strerror(errno));
   _exit(static_cast<int>(exit_code::defect));
 }
 
-// The exit code of the run after the worker has ended in this way.
-int judge(const siginfo_t& end, pid_t worker, bool told_to_leave_now) {
-  if (end.si_code == CLD_EXITED) return end.si_status;
-  if (told_to_leave_now) {
-    say("troupe: left at once as asked, without a save; the same command resumes from the newest "
-        "checkpoint");
-    return static_cast<int>(exit_code::interrupted);
+class launcher {
+ public:
+  explicit launcher(const launcher_hooks& hooks) : hooks_(hooks) {
+    const sigset_t notices = stop_signal_set();
+    sigprocmask(SIG_BLOCK, &notices, &before_);
+    signals_ = signalfd(-1, &notices, SFD_CLOEXEC | SFD_NONBLOCK);
+    ensure(signals_ >= 0, "the system has no signalfd");
   }
-  say(
-      fmt::format("troupe: the worker (pid {}) was killed by signal {} ({}); nothing that was "
-                  "saved is lost, the "
-                  "same command resumes",
-                  worker, end.si_status, strsignal(end.si_status)));
-  return static_cast<int>(exit_code::too_few);
-}
+  ~launcher() {
+    for (const process& p : processes_) {
+      if (p.end_fd >= 0) close(p.end_fd);
+    }
+    close(signals_);
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  launcher(const launcher&) = delete;
+  launcher& operator=(const launcher&) = delete;
+
+  int run(const std::vector<worker_start>& workers) {
+    std::vector<launched_worker> known;
+    for (const worker_start& w : workers) {
+      if (!start(w)) return give_up(w.name);
+      known.push_back({w.name, processes_.back().id, w.log});
+    }
+    outcome_.emplace(std::move(known), host_name(), hooks_.patience);
+    while (!outcome_->over()) {
+      wait();
+      take_ends();
+      take_notices();
+      carry_out(outcome_->due(real_clock().now()));
+    }
+    if (const std::string words = outcome_->last_words(); !words.empty()) say(words);
+    return outcome_->code();
+  }
+
+ private:
+  struct process {
+    pid_t id;
+    int end_fd;  // readable once it has ended; -1: its end is taken
+  };
+
+  bool start(const worker_start& worker) {
+    const prepared ready(worker);
+    const pid_t self = getpid();
+    const pid_t id = fork();
+    if (id == 0) become_worker(hooks_.program, ready, self, before_);
+    if (id < 0) return false;
+    setpgid(id, id);  // whoever is first; it must be so before a signal is sent to the group
+    const int end_fd = static_cast<int>(syscall(SYS_pidfd_open, id, 0));
+    ensure(end_fd >= 0, "the system has no pidfd (Linux 5.3 is needed)");
+    processes_.push_back({id, end_fd});
+    return true;
+  }
+
+  int give_up(const std::string& name) {
+    say(fmt::format("cannot start the process of {}: {}; {} were started and are ended again", name,
+                    std::strerror(errno), processes_.size()));
+    for (const process& p : processes_) {
+      kill(p.id, SIGKILL);
+      (void)reap(p.id);
+    }
+    return static_cast<int>(exit_code::defect);
+  }
+
+  void wait() {
+    std::vector<pollfd> waits{{signals_, POLLIN, 0}};
+    for (const process& p : processes_) {
+      if (p.end_fd >= 0) waits.push_back({p.end_fd, POLLIN, 0});
+    }
+    int limit = -1;
+    if (const auto due = outcome_->next_due()) {
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(*due - real_clock().now()).count();
+      limit = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60000));
+    }
+    const int got = poll(waits.data(), waits.size(), limit);
+    ensure(got >= 0 || errno == EINTR || errno == ENOMEM, "the launcher cannot wait");
+  }
+
+  static worker_end reap(pid_t id) {
+    siginfo_t end{};
+    while (waitid(P_PID, static_cast<id_t>(id), &end, WEXITED) < 0 && errno == EINTR) {
+    }
+    return {.by_signal = end.si_code != CLD_EXITED, .number = end.si_status};
+  }
+
+  void take_ends() {
+    for (std::size_t i = 0; i < processes_.size(); ++i) {
+      process& p = processes_[i];
+      if (p.end_fd < 0) continue;
+      pollfd ended{p.end_fd, POLLIN, 0};
+      if (poll(&ended, 1, 0) != 1) continue;
+      outcome_->ended(i, reap(p.id), real_clock().now());
+      close(p.end_fd);
+      p.end_fd = -1;
+    }
+  }
+
+  void take_notices() {
+    signalfd_siginfo notice;
+    while (read(signals_, &notice, sizeof notice) == sizeof notice) {
+      carry_out(outcome_->notice(static_cast<int>(notice.ssi_signo)));
+    }
+  }
+
+  // A killed worker takes what it has started along.
+  void carry_out(const std::vector<launch_outcome::order>& orders) {
+    for (const auto& [worker, signal] : orders) {
+      const pid_t id = processes_[worker].id;
+      kill(signal == SIGKILL ? -id : id, signal);
+    }
+  }
+
+  void say(const std::string& words) const {
+    std::size_t at = 0;
+    while (at <= words.size()) {
+      const std::size_t end = std::min(words.find('\n', at), words.size());
+      const std::string line = words.substr(at, end - at);
+      if (hooks_.say) {
+        hooks_.say(line);
+      } else {
+        std::fputs(("troupe: " + line + "\n").c_str(), stderr);
+      }
+      at = end + 1;
+    }
+  }
+
+  const launcher_hooks& hooks_;
+  sigset_t before_{};
+  int signals_ = -1;
+  std::vector<process> processes_;
+  std::optional<launch_outcome> outcome_;
+};
 
 }  // namespace
 
-int run_worker_process(const std::vector<std::string>& arguments) {
-  const sigset_t notices = stop_signal_set();
-  sigset_t before;
-  sigprocmask(SIG_BLOCK, &notices, &before);
-  const pid_t launcher = getpid();
-  const pid_t worker = fork();
-  if (worker == 0) become_worker(arguments, launcher, before);
-  if (worker < 0) {
-    say(fmt::format("troupe: cannot start a worker process: {}", std::strerror(errno)));
-    return static_cast<int>(exit_code::defect);
-  }
-  setpgid(worker, worker);
-  const int exits = static_cast<int>(syscall(SYS_pidfd_open, worker, 0));
-  const int signals = signalfd(-1, &notices, SFD_CLOEXEC);
-  ensure(exits >= 0 && signals >= 0,
-         "the system has no pidfd or no signalfd (Linux 5.3 is needed)");
+int run_worker_processes(const std::vector<worker_start>& workers, const launcher_hooks& hooks) {
+  ensure(!workers.empty(), "a launcher without workers");
+  return launcher(hooks).run(workers);
+}
 
-  bool interrupted_once = false, leave_now = false;
-  while (true) {
-    std::array<pollfd, 2> waits{{{exits, POLLIN, 0}, {signals, POLLIN, 0}}};
-    if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) break;
-    if ((waits[1].revents & POLLIN) != 0) {
-      signalfd_siginfo notice;
-      if (read(signals, &notice, sizeof notice) != sizeof notice) continue;
-      if (notice.ssi_signo == SIGINT && interrupted_once) {
-        leave_now = true;
-        kill(worker, SIGKILL);
-      } else {
-        kill(worker, SIGTERM);
-      }
-      interrupted_once |= notice.ssi_signo == SIGINT;
-    }
-    if ((waits[0].revents & POLLIN) != 0) break;
+std::vector<int> share_cores(int cores, int workers) {
+  std::vector<int> shares;
+  for (int i = 0; i < workers; ++i) {
+    shares.push_back(std::max(1, cores / workers + (i < cores % workers ? 1 : 0)));
   }
-  siginfo_t end{};
-  while (waitid(P_PID, static_cast<id_t>(worker), &end, WEXITED) < 0 && errno == EINTR) {
-  }
-  close(exits);
-  close(signals);
-  sigprocmask(SIG_SETMASK, &before, nullptr);
-  return judge(end, worker, leave_now);
+  return shares;
 }
 
 }  // namespace troupe::actors

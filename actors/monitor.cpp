@@ -1,23 +1,12 @@
 #include "actors/monitor.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 
 #include "actors/version.hpp"
 
 namespace troupe::actors {
-namespace {
-
-std::uint64_t peak_memory() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-}
-
-}  // namespace
-
 monitor::monitor(file_system& files, const run_directory& directory, const clock_source& clock,
                  console& screen, const monitor_settings& settings, step_log steps,
                  event_log events)
@@ -28,8 +17,11 @@ monitor::monitor(file_system& files, const run_directory& directory, const clock
       settings_(settings),
       steps_(std::move(steps)),
       events_(std::move(events)),
+      board_(clock),
       started_(now()) {
   report_.version = version_text();
+  board_.facts().run_id = directory.run_id();
+  board_.facts().steps = settings.steps;
 }
 
 result<monitor> monitor::open(file_system& files, const run_directory& directory,
@@ -48,6 +40,7 @@ void monitor::set_speed_facts(double flops_per_token, double peak_flops,
   report_.flops_per_token = flops_per_token;
   report_.peak_flops = peak_flops;
   report_.peak_source = peak_source;
+  board_.facts().flops_per_token = flops_per_token;
 }
 
 void monitor::set_hashes(const hash128& weights, const hash128& state) {
@@ -55,12 +48,35 @@ void monitor::set_hashes(const hash128& weights, const hash128& state) {
   report_.state_hash = state.hex();
 }
 
-status monitor::started(std::uint64_t from_step) {
+void monitor::set_peaks(const std::string& member, std::uint64_t memory_bytes,
+                        std::uint64_t activation_bytes) {
+  std::uint64_t& memory = report_.peak_memory_bytes[member];
+  std::uint64_t& activations = report_.peak_activation_bytes[member];
+  memory = std::max(memory, memory_bytes);
+  activations = std::max(activations, activation_bytes);
+}
+
+status monitor::started(std::uint64_t from_step, const world_facts& world) {
   first_step_ = from_step;
   report_.steps = from_step;
+  board_.facts().step = from_step;
+  report_.generations = 0;
+  report_.world_min = report_.world_max = world.computing;
+  return generation(from_step, world);
+}
+
+status monitor::generation(std::uint64_t from_step, const world_facts& world) {
+  world_ = world;
+  ++report_.generations;
+  report_.world_min = std::min(report_.world_min, world.computing);
+  report_.world_max = std::max(report_.world_max, world.computing);
   json_line line = events_.begin("generation");
-  line.u64("number", 0).u64("members", 1).u64("from_step", from_step);
-  line.text("reason", from_step > 0 ? fmt::format("resumed from step {}", from_step) : "started");
+  line.u64("number", world.number).u64("members", world.members).u64("from_step", from_step);
+  if (!world.plan_hash.empty()) line.text("plan", world.plan_hash);
+  line.text("reason", world.reason);
+  board_.facts().generation = world.number;
+  board_.facts().plan = world.plan_line;
+  board_.publish();
   return events_.write(line);
 }
 
@@ -73,20 +89,28 @@ status monitor::step(const protocol::decision_record& decided, double seconds) {
   ++line_steps_;
   report_.final_loss = decided.loss;
   report_.steps = decided.step;
-  if (decided.step <= steps_.last_step()) ++report_.steps_redone;
+  const bool redone = decided.step <= steps_.last_step();
+  if (redone) ++report_.steps_redone;
   step_record record;
   record.step = decided.step;
   record.loss = decided.loss;
   record.grad_norm = decided.grad_norm;
   record.lr = static_cast<double>(decided.lr);
   record.tokens = tokens;
+  record.world = world_.computing;
+  record.generation = world_.number;
   record.skipped = decided.skip;
   record.seconds = seconds;
   if (status added = steps_.add(record); !added) return added.failure();
 
   const bool due = decided.step == first_step_ + 1 || decided.step % settings_.log_freq == 0 ||
                    decided.step == settings_.steps;
-  screen_->step(progress_now(decided), due);
+  const progress shown = progress_now(decided);
+  screen_->step(shown, due);
+  board_.committed(decided, seconds, redone);
+  board_.speed(shown.tokens_per_second, line_seconds_ / static_cast<double>(line_steps_),
+               shown.utilization);
+  board_.publish();
   if (due) {
     line_seconds_ = 0;
     line_tokens_ = line_steps_ = 0;
@@ -111,6 +135,8 @@ progress monitor::progress_now(const protocol::decision_record& decided) const {
   }
   p.eta = std::chrono::duration<double>(line_seconds_ / static_cast<double>(line_steps_) *
                                         static_cast<double>(settings_.steps - decided.step));
+  p.world = world_.computing;
+  p.generation = world_.number;
   p.skipped = decided.skip;
   return p;
 }
@@ -126,6 +152,8 @@ status monitor::say_skipped(const protocol::decision_record& decided) {
 
 status monitor::validated(std::uint64_t step, const validation_result& measured) {
   report_.val_loss = measured.loss;
+  board_.validated(measured.loss);
+  board_.publish();
   screen_->say(fmt::format("step {:>{}}/{}  val_loss {:.4f}  tokens {}", step,
                            fmt::formatted_size("{}", settings_.steps), settings_.steps,
                            measured.loss, short_count(measured.tokens)));
@@ -137,11 +165,20 @@ status monitor::validated(std::uint64_t step, const validation_result& measured)
 }
 
 status monitor::told_to_stop(std::uint64_t step, const std::string& signal) {
+  board_.enter(run_state::stopping, "told to stop (" + signal + ")");
+  board_.publish();
   screen_->event(fmt::format(
       "told to stop ({}): saving step {}, then leaving with 75; the same command resumes", signal,
       step));
   json_line line = events_.begin("notice");
   line.text("signal", signal).u64("step", step);
+  return events_.write(line);
+}
+
+status monitor::member_lost(const std::string& member, const std::string& how) {
+  board_.publish();
+  json_line line = events_.begin("member_lost");
+  line.text("member", member).text("cause", how).text("noticed", how);
   return events_.write(line);
 }
 
@@ -157,6 +194,9 @@ status monitor::weights_not_finite(std::uint64_t step, const std::string& layer)
 
 // A checkpoint is published only behind the lines up to its step.
 status monitor::save_begins(std::uint64_t step) {
+  board_.checkpoint_begun();
+  board_.enter(run_state::saving, fmt::format("step {}", step));
+  board_.publish();
   json_line line = events_.begin("checkpoint_started");
   line.u64("step", step);
   if (status written = events_.write(line); !written) return written.failure();
@@ -165,6 +205,8 @@ status monitor::save_begins(std::uint64_t step) {
 
 status monitor::saved(std::uint64_t step, const checkpoint::saved& what, double seconds) {
   set_hashes(what.weights_hash, what.state_hash);
+  board_.checkpoint_published(step, what.bytes, seconds);
+  board_.publish();
   json_line line = events_.begin("checkpoint_published");
   line.u64("step", step)
       .text("folder", what.folder)
@@ -177,6 +219,8 @@ status monitor::saved(std::uint64_t step, const checkpoint::saved& what, double 
 }
 
 status monitor::save_failed(std::uint64_t step, const error& why) {
+  board_.checkpoint_failed();
+  board_.publish();
   json_line line = events_.begin("checkpoint_failed");
   line.u64("step", step).text("reason", why.message);
   return events_.write(line);
@@ -236,7 +280,10 @@ status monitor::write_report(std::optional<exit_code> exit) {
   }
   report_.goodput = static_cast<double>(tokens_) / std::max(report_.seconds, 1e-9);
   report_.effective_time_ratio = in_steps_ / std::max(report_.seconds, 1e-9);
-  report_.peak_memory_bytes = peak_memory();
+  report_.bytes_sent = 0;
+  for (const std::uint64_t bytes : board_.now().counters.sent_bytes.values) {
+    report_.bytes_sent += bytes;
+  }
   const std::string text = to_json(report_);
   if (status written = replace(*files_, directory_->file("report.json"), text); !written) {
     return written.failure();

@@ -15,6 +15,7 @@
 #include "actors/records.hpp"
 #include "actors/report.hpp"
 #include "actors/run_directory.hpp"
+#include "actors/status_board.hpp"
 #include "actors/validation.hpp"
 #include "config/base/clock.hpp"
 #include "model/checkpoint/save.hpp"
@@ -27,6 +28,15 @@ struct monitor_settings {
   std::string report_file;     // besides RUN_DIR/report.json; "" for none
 };
 
+// A generation, as records and people are told of it.
+struct world_facts {
+  std::uint64_t number = 0;
+  std::uint64_t members = 1, computing = 1;
+  std::string plan_hash;  // "" where there is no chain of plans
+  std::string plan_line;  // for people
+  std::string reason;     // in words
+};
+
 class monitor {
  public:
   static result<monitor> open(file_system& files, const run_directory& directory,
@@ -37,13 +47,20 @@ class monitor {
 
   // What utilization is measured against; `peak_source` in words.
   void set_speed_facts(double flops_per_token, double peak_flops, const std::string& peak_source);
-  void set_activation_bytes(std::uint64_t bytes) { report_.peak_activation_bytes = bytes; }
+  // Peaks of one member; the highest value of each counts.
+  void set_peaks(const std::string& member, std::uint64_t memory_bytes,
+                 std::uint64_t activation_bytes);
+  // What is to be seen from outside; published at each of the calls below.
+  status_board& board() { return board_; }
 
   // Each writes its event, and says it where a person should know.
-  status started(std::uint64_t from_step);
+  status started(std::uint64_t from_step, const world_facts& world);
+  // A new plan: the steps from here on are computed by it.
+  status generation(std::uint64_t from_step, const world_facts& world);
   status step(const protocol::decision_record& decided, double seconds);
   status validated(std::uint64_t step, const validation_result& measured);
   status told_to_stop(std::uint64_t step, const std::string& signal);
+  status member_lost(const std::string& member, const std::string& how);
   status weights_not_finite(std::uint64_t step, const std::string& layer);
   status save_begins(std::uint64_t step);
   status saved(std::uint64_t step, const checkpoint::saved& what, double seconds);
@@ -56,6 +73,7 @@ class monitor {
   status finished(std::uint64_t step, exit_code code);
   void failed(std::uint64_t step, const error& why);
 
+  wall_time wall() const { return clock_->wall(); }
   double now() const { return std::chrono::duration<double>(clock_->now()).count(); }
 
  private:
@@ -73,6 +91,8 @@ class monitor {
   step_log steps_;
   event_log events_;
   report report_;
+  status_board board_;
+  world_facts world_;
   double started_;
   std::uint64_t first_step_ = 0;  // finished steps when this start began
   std::uint64_t tokens_ = 0;      // of steps of this start

@@ -3,6 +3,16 @@
 #include "config/base/json.hpp"
 
 namespace troupe::actors {
+namespace {
+
+void put_each(json_writer& to, std::string_view name,
+              const std::map<std::string, std::uint64_t>& by_member) {
+  to.begin_object(name);
+  for (const auto& [member, bytes] : by_member) to.u64(member, bytes);
+  to.end();
+}
+
+}  // namespace
 
 std::string to_json(const report& r) {
   json_page page;
@@ -35,14 +45,14 @@ std::string to_json(const report& r) {
       .u64("skipped_steps", r.skipped_steps)
       .u64("committed_steps_lost", 0)
       .u64("steps_redone", r.steps_redone)
-      .u64("generations", 1)
+      .u64("generations", r.generations)
       .begin_array("recoveries")
       .end()
-      .u64("world_min", 1)
-      .u64("world_max", 1)
-      .u64("bytes_sent", 0);
-  page.begin_object("peak_memory_bytes").u64("0", r.peak_memory_bytes).end();
-  page.begin_object("peak_activation_bytes").u64("0", r.peak_activation_bytes).end();
+      .u64("world_min", r.world_min)
+      .u64("world_max", r.world_max)
+      .u64("bytes_sent", r.bytes_sent);
+  put_each(page, "peak_memory_bytes", r.peak_memory_bytes);
+  put_each(page, "peak_activation_bytes", r.peak_activation_bytes);
   page.number("seconds", r.seconds);
   return page.finish();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -23,7 +24,10 @@ struct report {
   double effective_time_ratio = 0;  // time in committed steps over all the time
   std::uint64_t skipped_steps = 0;
   std::uint64_t steps_redone = 0;  // computed again, because they came after the newest checkpoint
-  std::uint64_t peak_memory_bytes = 0, peak_activation_bytes = 0;
+  std::uint64_t generations = 1;   // plans of this start
+  std::uint64_t world_min = 1, world_max = 1;  // members that computed
+  std::uint64_t bytes_sent = 0;                // payload and framing, all members
+  std::map<std::string, std::uint64_t> peak_memory_bytes, peak_activation_bytes;  // by member
   double seconds = 0;
 };
 

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "actors/machine.hpp"
 #include "config/base/json.hpp"
 
 namespace troupe::actors {
@@ -28,11 +29,6 @@ std::string new_run_id() {
   std::string id;
   for (unsigned char b : bytes) id += fmt::format("{:02x}", b);
   return id;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
 result<std::string> read_run_id(file_system& files, const std::string& path) {

@@ -1,27 +1,14 @@
 #include "actors/trainer.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
+#include "actors/stopwatch.hpp"
 #include "config/base/tree.hpp"
 #include "model/job_chain.hpp"
 
 namespace troupe::actors {
 namespace {
-
-class stopwatch {
- public:
-  double lap() {
-    const auto now = std::chrono::steady_clock::now();
-    const double seconds = std::chrono::duration<double>(now - last_).count();
-    last_ = now;
-    return seconds;
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 std::size_t most_blocks(const model::model_layout& layout) {
   std::size_t most = 0;
@@ -92,8 +79,14 @@ void trainer::apply(const protocol::decision_record& record) {
   for (std::size_t layer = 0; layer < layout().size(); ++layer) {
     jobs.add([this, layer, &scalars](compute::ops& ops) {
       for (std::size_t block = 0; block < layout()[layer].blocks(); ++block) {
-        model::update_block(ops, layout()[layer], block, pass_.gradient(layer), settings_.adamw,
-                            scalars, state_.layers[layer]);
+        const std::size_t at = block * model::block_elements;
+        const std::size_t size = layout()[layer].block_size(block);
+        model::layer_state& state = state_.layers[layer];
+        model::update_block(ops, layout()[layer], block, settings_.adamw, scalars,
+                            {.gradient = pass_.gradient(layer).part(at, size),
+                             .parameters = state.parameters.part(at, size),
+                             .first_moment = state.first_moment.part(at, size),
+                             .second_moment = state.second_moment.part(at, size)});
       }
     });
   }

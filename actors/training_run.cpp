@@ -4,26 +4,22 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "actors/from_settings.hpp"
+#include "actors/machine.hpp"
+#include "actors/model_shape.hpp"
+#include "actors/no_records.hpp"
 #include "actors/resume_identity.hpp"
-#include "actors/validation.hpp"
 #include "actors/version.hpp"
+#include "comm/lone_transport.hpp"
 #include "compute/cpu/kernels.hpp"
 #include "config/print.hpp"
 #include "model/checkpoint/save.hpp"
+#include "model/data/order.hpp"
 
 namespace troupe::actors {
 namespace {
-
-// How long a step may go on after a notice to stop.
-constexpr double patience_seconds = 5;
-
-bool all_finite(std::span<const float> values) {
-  return std::ranges::all_of(values, [](float v) { return std::isfinite(v); });
-}
 
 // Bits as integers: a record has to come back exactly.
 nlohmann::json to_json_record(const protocol::decision_record& r) {
@@ -37,13 +33,22 @@ nlohmann::json to_json_record(const protocol::decision_record& r) {
           {"tokens", static_cast<std::uint64_t>(r.tokens)}};
 }
 
-// Fills window after window; the count of targets that count is not needed here.
-status fill(const model::data::dataset& data, std::uint64_t position,
-            std::span<std::int32_t> tokens, std::span<std::int32_t> targets) {
-  result<std::size_t> counted = data.fill(position, tokens, targets);
-  if (!counted) return counted.failure();
-  return done{};
+std::string model_line(const model::description& d) {
+  return fmt::format("{}, {} layers, width {}, {} heads, vocabulary {}", model::name_of(d.family),
+                     d.layers, d.width, d.heads, d.vocabulary);
 }
+
+window_source windows_of(const model::data::dataset& data) {
+  return [&data](std::uint64_t at, std::span<std::int32_t> tokens,
+                 std::span<std::int32_t> targets) -> status {
+    result<std::size_t> counted = data.fill(at, tokens, targets);
+    if (!counted) return counted.failure();
+    return done{};
+  };
+}
+
+// A secret that is never asked for: of a member that stays alone.
+comm::secret unused_secret() { return comm::secret(std::array<std::byte, comm::secret::size>{}); }
 
 }  // namespace
 
@@ -52,47 +57,98 @@ training_run::training_run(const run_directory& directory, const run_request& re
     : directory_(directory),
       request_(request),
       around_(around),
-      description_(description_from(request.settings)) {}
+      description_(description_from(request.settings)),
+      training_(trainer_settings_from(request.settings)),
+      files_thread_(std::make_unique<helper_thread>()) {}
 
-training_run::~training_run() = default;
-
-int training_run::run() {
-  result<exit_code> end = run_to_the_end();
-  if (end) return static_cast<int>(*end);
-  around_.screen.failure(end.failure().message);
-  if (monitor_) monitor_->failed(step_, end.failure());
-  return static_cast<int>(end.failure().code);
+training_run::~training_run() {
+  member_.reset();        // no more questions
+  files_thread_.reset();  // no more answers
 }
 
-result<exit_code> training_run::run_to_the_end() {
+int training_run::run() {
+  if (const std::optional<int> code = start()) return *code;
+  comm::transport& transport = around_.transport != nullptr ? *around_.transport : *alone_;
+  on_work([&transport] { transport.wake(); });
+  // At most this long without looking for a notice to stop.
+  constexpr std::chrono::milliseconds longest_sleep{50};
+  while (true) {
+    if (const std::optional<int> code = ended()) return *code;
+    if (turn()) continue;
+    std::chrono::nanoseconds sleep = longest_sleep;
+    if (const auto due = next_timer()) sleep = std::min(sleep, *due - around_.clock.now());
+    if (sleep > std::chrono::nanoseconds(0)) transport.wait(sleep);
+  }
+}
+
+std::optional<int> training_run::start() {
+  result<bool> to_do = prepare();
+  if (!to_do) return finish({to_do.failure().code, to_do.failure().message, true});
+  if (!*to_do && request_.place.expected == 1) return static_cast<int>(exit_code::ok);
+  make_member();
+  member_->start();
+  return std::nullopt;
+}
+
+bool training_run::turn() {
+  if (!stop_passed_on_) {
+    if (const int signal = around_.stop_signal(); signal != 0) {
+      stop_passed_on_ = true;
+      member_->ask_to_stop(strsignal(signal));
+    }
+  }
+  return member_->turn();
+}
+
+std::optional<int> training_run::ended() {
+  if (!code_ && member_->ended()) code_ = finish(*member_->ended());
+  return code_;
+}
+
+void training_run::on_work(std::function<void()> wake) {
+  member_->driver().on_post(std::move(wake));
+}
+
+// Whoever has the cause tells it; the others only note for whom they stopped.
+int training_run::finish(const ending& how) {
+  const bool orderly = how.code == exit_code::ok || how.code == exit_code::interrupted;
+  if (how.our_own) {
+    around_.screen.failure(how.why);
+  } else if (!orderly) {
+    around_.screen.note("stopped for " + how.why);
+  }
+  if (!orderly && monitor_) {
+    // The helper thread may still write; it is done with its work before the last words.
+    member_.reset();
+    files_thread_.reset();
+    monitor_->failed(monitor_->last_recorded_step(), {how.code, how.why});
+  }
+  return static_cast<int>(how.code);
+}
+
+// --- before the loop runs ---
+
+result<bool> training_run::prepare() {
   if (status opened = open_parts(); !opened) return opened.failure();
-  result<bool> to_do = resume();
-  if (!to_do) return to_do.failure();
-  if (!*to_do) return exit_code::ok;
-  show_start();
-  result<exit_code> code = train_steps();
-  if (!code) return code.failure();
-  if (status saved = save(); !saved) return saved.failure();
-  if (status told = monitor_->finished(step_, *code); !told) return told.failure();
-  return *code;
+  if (!convenes()) return true;
+  return choose_start();
 }
 
 status training_run::open_parts() {
   if (status sound = model::check(description_); !sound) return sound.failure();
+  layout_ = model::make_layout(description_);
   result<model::data::dataset> data = model::data::dataset::open(training_data_from(settings()));
   if (!data) return data.failure();
   data_.emplace(std::move(*data));
-  for (const std::string& note : data_->notes()) around_.screen.event(note);
+  if (convenes()) {
+    for (const std::string& note : data_->notes()) around_.screen.event(note);
+  }
   result<hash128> digest = data_->digest();
   if (!digest) return digest.failure();
   data_digest_ = digest->hex();
-
   device_ = executor_from(settings());
-  trainer_ = std::make_unique<trainer>(*device_, description_, trainer_settings_from(settings()));
-  const std::size_t rows = trainer_->settings().batch.global_batch * trainer_->settings().seq_len;
-  tokens_.resize(rows);
-  targets_.resize(rows);
   if (status opened = open_validation(); !opened) return opened.failure();
+  if (!convenes()) return done{};
 
   result<monitor> told =
       monitor::open(around_.files, directory_, around_.clock, around_.screen,
@@ -101,7 +157,7 @@ status training_run::open_parts() {
                      .report_file = request_.report_file});
   if (!told) return told.failure();
   monitor_.emplace(std::move(*told));
-  monitor_->set_activation_bytes(trainer_->activation_bytes());
+  show_on_board();
   return done{};
 }
 
@@ -115,37 +171,43 @@ status training_run::open_validation() {
           ? all
           : static_cast<std::uint64_t>(settings().validation.steps *
                                        settings().training.global_batch_size);
-  if (wanted > all) {
+  if (wanted > all && convenes()) {
     around_.screen.event(fmt::format("validation uses all {} windows of {}; {} were asked for", all,
                                      settings().validation.path, wanted));
   }
-  const std::uint64_t windows = std::min(all, wanted);
-  const std::uint64_t at_once =
-      std::min(windows, static_cast<std::uint64_t>(settings().validation.micro_batch_size));
-  validation_ = std::make_unique<validation_set>(validation_set{
-      std::move(*data),
-      model::evaluation(trainer_->network(), at_once * trainer_->settings().seq_len), windows});
+  validation_windows_ = std::min(all, wanted);
+  validation_data_.emplace(std::move(*data));
   return done{};
 }
 
-std::vector<checkpoint::layer_memory> training_run::state_memory() {
-  std::vector<checkpoint::layer_memory> memory;
-  for (model::layer_state& layer : trainer_->state().layers) {
-    memory.push_back({layer.parameters.all().host<float>(), layer.first_moment.all().host<float>(),
-                      layer.second_moment.all().host<float>()});
+// The newest whole checkpoint that the request allows. Every block of it is read and compared here,
+// because a member that finds a damaged one later could only end the whole world's start.
+result<std::optional<checkpoint::manifest>> training_run::choose_checkpoint() {
+  const run_identity now{directory_.run_id(), config::fingerprint_of(settings()), data_digest_,
+                         device_->numerics_class(),
+                         static_cast<std::uint64_t>(compute::numerics_version)};
+  auto all = checkpoint::list(around_.files, checkpoints());
+  if (!all) return all.failure();
+  while (true) {
+    auto chosen = checkpoint::choose(*all, request_.resume);
+    if (!chosen) return chosen.failure();
+    if (!chosen->index) {
+      for (const std::string& line : chosen->skipped) around_.screen.event(line);
+      return std::optional<checkpoint::manifest>();
+    }
+    checkpoint::listed& entry = (*all)[*chosen->index];
+    if (status same = check_identity(entry.contents->about, now); !same) return same.failure();
+    auto verified = checkpoint::verify(around_.files, entry.folder);
+    if (verified) {
+      for (const std::string& line : chosen->skipped) around_.screen.event(line);
+      return std::optional(std::move(*verified));
+    }
+    entry.state = checkpoint::condition::damaged;
+    entry.why = verified.failure().message;
   }
-  return memory;
 }
 
-std::vector<checkpoint::state_view> training_run::state_views() {
-  std::vector<checkpoint::state_view> views;
-  for (const checkpoint::layer_memory& m : state_memory()) {
-    views.push_back({m.parameters, m.first_moments, m.second_moments});
-  }
-  return views;
-}
-
-result<bool> training_run::resume() {
+result<bool> training_run::choose_start() {
   const std::uint64_t recorded = monitor_->last_recorded_step();
   if (request_.resume.what == checkpoint::wanted::kind::none && recorded > 0) {
     return error{exit_code::cannot_use,
@@ -153,37 +215,26 @@ result<bool> training_run::resume() {
                              "another directory with --run-dir",
                              directory_.path(), recorded)};
   }
-  const run_identity now{directory_.run_id(), config::fingerprint_of(settings()), data_digest_,
-                         device_->numerics_class(),
-                         static_cast<std::uint64_t>(compute::numerics_version)};
-  result<checkpoint::resumed> found = checkpoint::resume(
-      around_.files, checkpoints(), request_.resume, trainer_->layout(), state_memory(),
-      [&now](const checkpoint::manifest& m) { return check_identity(m.about, now); });
+  result<std::optional<checkpoint::manifest>> found = choose_checkpoint();
   if (!found) return found.failure();
-  for (const std::string& line : found->skipped) around_.screen.event(line);
-  if (found->from) {
-    const checkpoint::facts& about = found->from->about;
-    step_ = about.step;
-    updates_ = about.updates;
-    tokens_seen_ = about.tokens;
+  if (*found) {
+    const checkpoint::facts& about = (*found)->about;
+    start_ = {about.step, about.updates, about.tokens, about.step >= steps()};
     history_ = about.history;
-    if (step_ > recorded) {
+    if (start_.step > recorded) {
       return error{exit_code::io,
                    fmt::format("the checkpoint says step {}, but {} ends with step {}: the record "
                                "was damaged or belongs to another run",
-                               step_, directory_.file("steps.jsonl"), recorded)};
+                               start_.step, directory_.file("steps.jsonl"), recorded)};
     }
-    if (step_ >= steps()) {
+    if (start_.finished) {
       around_.screen.say(fmt::format("{} is finished: step {} of {} is on disk (weights_hash {})",
-                                     directory_.path(), step_, steps(),
-                                     found->from->weights_hash.hex()));
-      if (status told = monitor_->was_finished(*found->from); !told) return told.failure();
+                                     directory_.path(), start_.step, steps(),
+                                     (*found)->weights_hash.hex()));
+      if (status told = monitor_->was_finished(**found); !told) return told.failure();
       return false;
     }
-  } else {
-    trainer_->initialize();
   }
-  first_step_ = step_;
   result<std::vector<std::string>> removed =
       checkpoint::remove_leftovers(around_.files, checkpoints());
   if (!removed) return removed.failure();
@@ -195,127 +246,108 @@ result<bool> training_run::resume() {
       !written) {
     return written.failure();
   }
-  if (status told = monitor_->started(step_); !told) return told.failure();
+  measure_peak();
   return true;
 }
 
-void training_run::show_start() {
-  const std::size_t seq_len = trainer_->settings().seq_len;
-  const double flops = model::flops_per_token(description_, trainer_->layout(), seq_len);
-  const int threads = device_->threads();
-  double peak = settings().metrics.peak_flops;
-  std::string peak_source = "metrics.peak_flops";
-  if (peak <= 0) {
-    peak = compute::cpu::measure_fma_peak(threads) * 1e9;
-    peak_source = fmt::format("measured fused multiply-adds, {} threads, {}", threads,
-                              compute::cpu::fma_instruction_set());
-  }
-  monitor_->set_speed_facts(flops, peak, peak_source);
+// --- the member ---
 
-  const model::description& d = description_;
-  const model::batch_shape& batch = trainer_->settings().batch;
-  const auto parameters = static_cast<double>(model::parameter_count(trainer_->layout()));
-  const auto activations = static_cast<double>(trainer_->activation_bytes());
-  std::vector<std::pair<std::string, std::string>> facts = {
-      {"troupe", version_text()},
-      {"model", fmt::format("{}, {} layers, width {}, {} heads, vocabulary {}",
-                            model::name_of(d.family), d.layers, d.width, d.heads, d.vocabulary)},
-      {"parameters", short_count(parameters)},
-      {"tokens a step", fmt::format("{} ({} sequences of {})", batch.global_batch * seq_len,
-                                    batch.global_batch, seq_len)},
-      {"data", fmt::format("{} tokens, {} windows an epoch, {} tokens left over", data_->tokens(),
-                           data_->windows(), data_->unused_tokens())},
-      {"plan", fmt::format("1 worker, {} threads, {} virtual ranks, micro-batch {}, {}", threads,
-                           batch.virtual_ranks, batch.micro_batch, device_->numerics_class())},
-      {"memory", fmt::format("activations {}, parameters and moments {}", short_bytes(activations),
-                             short_bytes(12.0 * parameters))},
-      {"peak", fmt::format("{} FLOP/s ({}); {} FLOP a token", short_count(peak), peak_source,
-                           short_count(flops))},
-      {"run directory", directory_.path()},
-      {"run", directory_.run_id()}};
-  if (step_ > 0) facts.emplace_back("resumed from", fmt::format("step {}", step_));
-  around_.screen.start(facts);
+void training_run::make_member() {
+  if (around_.transport == nullptr) alone_ = std::make_unique<comm::lone_transport>();
+  comm::transport& transport = alone_ ? *alone_ : *around_.transport;
+  const worker_settings worker = worker_settings_now();
+  const introductions_settings gate{
+      .me = worker.me,
+      .key = around_.secret.value_or(unused_secret()),
+      .patience = std::chrono::duration_cast<std::chrono::nanoseconds>(
+          std::chrono::duration<double>(settings().comm.handshake_seconds))};
+  member_ = std::make_unique<member>(
+      member_settings{around_.clock, transport, points_, worker, coordinator_settings_now(), gate},
+      [this](loop& driver) {
+        const post_function to_loop = [&driver](std::function<void()> call) {
+          driver.post(std::move(call));
+        };
+        store_ = std::make_unique<file_run_store>(
+            around_.files, directory_, layout_, *files_thread_, to_loop,
+            file_store_settings{
+                .start = start_,
+                .checkpoints = checkpoints(),
+                .http_port = around_.http_port,
+                .about = [this](const save_facts& f) { return checkpoint_facts(f); }});
+        if (monitor_) {
+          records_ = std::make_unique<record_writer>(*monitor_, around_.screen, around_.clock,
+                                                     *files_thread_, to_loop, record_settings());
+        } else {
+          records_ = std::make_unique<no_records>(to_loop);
+        }
+        sample_sources sources;
+        sources.training = windows_of(*data_);
+        if (validation_data_) {
+          sources.validation = windows_of(*validation_data_);
+          sources.validation_windows = validation_windows_;
+          sources.validation_at_once = static_cast<std::size_t>(
+              std::min(validation_windows_,
+                       static_cast<std::uint64_t>(settings().validation.micro_batch_size)));
+        }
+        return member_outside{*store_, *records_,
+                              std::make_unique<model_computation>(*device_, description_, training_,
+                                                                  sources, to_loop)};
+      });
 }
 
-result<exit_code> training_run::train_steps() {
-  const auto validation_freq = static_cast<std::uint64_t>(settings().validation.freq);
-  while (step_ < steps()) {
-    if (const int signal = around_.stop_signal(); signal != 0) {
-      if (status told = monitor_->told_to_stop(step_, strsignal(signal)); !told) {
-        return told.failure();
-      }
-      return exit_code::interrupted;
-    }
-    const std::uint64_t before = step_;
-    if (status stepped = one_step(before + 1); !stepped) return stepped.failure();
-    if (step_ == before) continue;  // given up for a notice, which is told above
-    if (validation_ && (step_ % validation_freq == 0 || step_ == steps())) {
-      if (status valid = validate_now(); !valid) return valid.failure();
-    }
-  }
-  return exit_code::ok;
-}
-
-status training_run::one_step(std::uint64_t step) {
-  const double start = monitor_->now();
-  const std::size_t width = trainer_->settings().seq_len;
-  const std::size_t batch = trainer_->settings().batch.global_batch;
-  const std::uint64_t position = model::data::first_position(step, batch);
-  for (std::size_t i = 0; i < batch; ++i) {
-    if (status filled = fill(*data_, position + i, std::span(tokens_).subspan(i * width, width),
-                             std::span(targets_).subspan(i * width, width));
-        !filled) {
-      return filled.failure();
-    }
-  }
-  // A step that takes long is given up for a notice: it is computed again after the resume, with
-  // the same bits. A short one is finished.
-  const auto give_up = [this, start] {
-    return monitor_->now() - start > patience_seconds && around_.stop_signal() != 0;
+worker_settings training_run::worker_settings_now() const {
+  worker_settings w;
+  w.me.run_id = directory_.run_id();
+  w.me.build = version_text();
+  w.me.config_digest = config::hash_of(config::fingerprint_of(settings())).hex();
+  w.me.numerics_class = device_->numerics_class();
+  w.me.slot = request_.place.name;
+  w.me.wish = member_id(request_.place.slot);
+  w.me.life = request_.place.life;
+  w.me.host = host_name();
+  w.me.domain = settings().elastic.domain.empty() ? w.me.host : settings().elastic.domain;
+  const comm::transport& transport = alone_ ? *alone_ : *around_.transport;
+  w.me.address = comm::to_text(const_cast<comm::transport&>(transport).control().local_address());
+  w.me.threads = static_cast<std::uint64_t>(device_->threads());
+  w.me.speed = w.me.threads;
+  w.convenes = convenes();
+  w.expected = request_.place.expected;
+  w.convener = member_id(0);
+  w.virtual_ranks = static_cast<std::uint32_t>(training_.batch.virtual_ranks);
+  const auto& f = settings().fault_tolerance;
+  w.backups = static_cast<std::uint32_t>(f.backups);
+  w.spares = settings().elastic.spare_policy == "none" ? protocol::spare_policy::none
+                                                       : protocol::spare_policy::backups;
+  w.heartbeat = std::chrono::milliseconds(f.heartbeat_ms);
+  w.evict = std::chrono::milliseconds(f.evict_ms);
+  const auto seconds = [](double s) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(s));
   };
-  const std::optional<protocol::decision_record> decided =
-      trainer_->step(step, updates_, tokens_, targets_, give_up);
-  if (!decided) return done{};
-  last_ = *decided;
-  step_ = step;
-  updates_ = last_.updates;
-  tokens_seen_ += static_cast<std::uint64_t>(last_.tokens);
-  if (status told = monitor_->step(last_, monitor_->now() - start); !told) return told.failure();
-  return count_skips();
+  w.wait_for_members = seconds(settings().elastic.wait_timeout_seconds);
+  w.wait_for_convener = seconds(settings().comm.init_timeout_seconds);
+  return w;
 }
 
-status training_run::count_skips() {
-  skipped_in_a_row_ = last_.skip ? skipped_in_a_row_ + 1 : 0;
-  const auto most = static_cast<std::uint64_t>(settings().training.max_skipped_steps);
-  if (skipped_in_a_row_ <= most) return done{};
-  return error{exit_code::bad_data,
-               fmt::format("{} steps in a row were skipped, the last one is step {} ({}); "
-                           "training.max_skipped_steps is {}. The last checkpoint stays as it is; "
-                           "try a lower optimizer.lr, a longer warm-up, or look at the data of "
-                           "these steps",
-                           skipped_in_a_row_, last_.step, last_.why_skipped, most)};
+coordinator_settings training_run::coordinator_settings_now() const {
+  coordinator_settings c;
+  c.steps = steps();
+  c.max_norm = training_.max_norm;
+  c.skip_nonfinite = training_.skip_nonfinite;
+  c.max_skipped_steps = static_cast<std::uint64_t>(settings().training.max_skipped_steps);
+  c.validation_freq =
+      settings().validation.enable ? static_cast<std::uint64_t>(settings().validation.freq) : 0;
+  c.keep = settings().checkpoint.enable;
+  c.rate = [schedule = training_.schedule](std::uint64_t step) { return schedule.rate(step); };
+  return c;
 }
 
-status training_run::validate_now() {
-  result<validation_result> measured =
-      validate(validation_->evaluation, trainer_->state(), trainer_->settings().seq_len,
-               validation_->windows, trainer_->settings().batch.virtual_ranks,
-               [this](std::uint64_t window, std::span<std::int32_t> tokens,
-                      std::span<std::int32_t> targets) {
-                 return fill(validation_->data, window, tokens, targets);
-               });
-  if (!measured) return measured.failure();
-  return monitor_->validated(step_, *measured);
-}
-
-checkpoint::facts training_run::checkpoint_facts() const {
+checkpoint::facts training_run::checkpoint_facts(const save_facts& facts) const {
   checkpoint::facts about;
   about.run_id = directory_.run_id();
-  about.step = step_;
-  about.data_position =
-      model::data::first_position(step_ + 1, trainer_->settings().batch.global_batch);
-  about.updates = updates_;
-  about.tokens = tokens_seen_;
+  about.step = facts.step;
+  about.data_position = model::data::first_position(facts.step + 1, training_.batch.global_batch);
+  about.updates = facts.updates;
+  about.tokens = facts.tokens;
   about.model = description_;
   for (const config::printed_setting& s : config::fingerprint_of(settings())) {
     about.config.emplace_back(s.key, s.value);
@@ -324,43 +356,105 @@ checkpoint::facts training_run::checkpoint_facts() const {
   about.numerics_version = compute::numerics_version;
   about.data_digest = data_digest_;
   about.tokenizer = settings().tokenizer.type;
-  about.record = to_json_record(last_);
+  about.record = to_json_record(facts.record);
   about.history = history_;
   about.history.push_back(
-      {step_, fmt::format("trained from step {} by {}", first_step_, version_text())});
+      {facts.step, fmt::format("trained from step {} by {}", start_.step, version_text())});
   return about;
 }
 
-// Weights that are not finite are still written, for whoever wants to look at them, but never
-// without a word.
-status training_run::warn_if_not_finite() {
-  for (std::size_t layer = 0; layer < trainer_->layout().size(); ++layer) {
-    if (all_finite(trainer_->state().layers[layer].parameters.all().host<float>())) continue;
-    if (status told = monitor_->weights_not_finite(step_, trainer_->layout()[layer].name); !told) {
-      return told.failure();
-    }
+// --- what is shown ---
+
+void training_run::measure_peak() {
+  flops_per_token_ = model::flops_per_token(description_, layout_, training_.seq_len);
+  const int threads = device_->threads();
+  peak_flops_ = settings().metrics.peak_flops;
+  peak_source_ = "metrics.peak_flops";
+  if (peak_flops_ <= 0) {
+    // Members are alike until a plan says otherwise: the peak of one, times their number.
+    const auto members = static_cast<double>(request_.place.expected);
+    peak_flops_ = compute::cpu::measure_fma_peak(threads) * 1e9 * members;
+    peak_source_ =
+        fmt::format("measured fused multiply-adds, {} x {} threads, {}", request_.place.expected,
+                    threads, compute::cpu::fma_instruction_set());
   }
-  return done{};
+  monitor_->set_speed_facts(flops_per_token_, peak_flops_, peak_source_);
 }
 
-status training_run::save() {
-  if (status warned = warn_if_not_finite(); !warned) return warned.failure();
-  const std::vector<checkpoint::state_view> views = state_views();
-  const checkpoint::facts about = checkpoint_facts();
-  if (!settings().checkpoint.enable) {
-    const checkpoint::manifest m = checkpoint::make_manifest(about, trainer_->layout(), views);
-    monitor_->set_hashes(m.weights_hash, m.state_hash);
-    around_.screen.event("checkpoint.enable is false: nothing was saved");
-    return done{};
+std::string training_run::plan_line(const protocol::plan& p) const {
+  std::size_t spares = 0;
+  for (const protocol::plan_member& m : p.members) spares += m.leaves == 0 ? 1 : 0;
+  return fmt::format(
+      "{} worker{}{}, {} threads each, {} virtual ranks, micro-batch {}, {} backup{}"
+      "{}, {}",
+      p.members.size(), p.members.size() == 1 ? "" : "s",
+      spares > 0 ? fmt::format(" ({} spare)", spares) : "", device_->threads(), p.virtual_ranks,
+      training_.batch.micro_batch, settings().fault_tolerance.backups,
+      settings().fault_tolerance.backups == 1 ? "" : "s", p.exposed ? " (exposed)" : "",
+      device_->numerics_class());
+}
+
+member_status training_run::member_line(const protocol::plan& p,
+                                        const protocol::plan_member& m) const {
+  member_status seen;
+  seen.id = m.id.value;
+  seen.name = m.name;
+  seen.host = m.host;
+  seen.state = m.leaves == 0 ? member_state::spare : member_state::active;
+  seen.threads = device_->threads();
+  std::uint64_t held = 0;
+  for (const std::vector<block_id>& blocks :
+       {protocol::blocks_primary(p, m.id), protocol::blocks_backed_up(p, m.id)}) {
+    for (const block_id b : blocks) held += layout_[b.layer].block_size(b.block);
   }
-  if (status told = monitor_->save_begins(step_); !told) return told.failure();
-  const double start = monitor_->now();
-  result<checkpoint::saved> saved = checkpoint::save(around_.files, checkpoints(), about, views);
-  if (saved) return monitor_->saved(step_, *saved, monitor_->now() - start);
-  (void)monitor_->save_failed(step_, saved.failure());  // the disk may be full; the cause goes on
-  return error{saved.failure().code,
-               fmt::format("the save of step {} failed, older checkpoints are untouched: {}", step_,
-                           saved.failure().message)};
+  seen.memory_bytes[memory_kind::parameters] = 4 * model::parameter_count(layout_);
+  seen.memory_bytes[memory_kind::optimizer] = 8 * held;
+  return seen;
+}
+
+record_writer_settings training_run::record_settings() {
+  return {.show_start = [this](const protocol::plan& p) { show_start(p); },
+          .plan_line = [this](const protocol::plan& p) { return plan_line(p); },
+          .member_line = [this](const protocol::plan& p,
+                                const protocol::plan_member& m) { return member_line(p, m); }};
+}
+
+void training_run::show_on_board() {
+  status_board& board = monitor_->board();
+  board.publish_to(around_.publish);
+  world_status& seen = board.facts();
+  seen.run = settings().job.name;
+  seen.version = version_number();
+  seen.commit = version_commit();
+  seen.backends = "cpu";
+  seen.model = model_line(description_);
+  seen.config_digest = config::hash_of(config::fingerprint_of(settings())).hex();
+  seen.stall_seconds = settings().fault_tolerance.stall_seconds;
+  if (request_.place.expected > 1) board.enter(run_state::waiting, "for members");
+  board.publish();
+}
+
+void training_run::show_start(const protocol::plan& p) {
+  const model::batch_shape& batch = training_.batch;
+  const auto parameters = static_cast<double>(model::parameter_count(layout_));
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"troupe", version_text()},
+      {"model", model_line(description_)},
+      {"parameters", short_count(parameters)},
+      {"tokens a step",
+       fmt::format("{} ({} sequences of {})", batch.global_batch * training_.seq_len,
+                   batch.global_batch, training_.seq_len)},
+      {"data", fmt::format("{} tokens, {} windows an epoch, {} tokens left over", data_->tokens(),
+                           data_->windows(), data_->unused_tokens())},
+      {"plan", plan_line(p)},
+      {"memory", fmt::format("parameters {} a member, moments {} and each backup",
+                             short_bytes(4.0 * parameters), short_bytes(8.0 * parameters))},
+      {"peak", fmt::format("{} FLOP/s ({}); {} FLOP a token", short_count(peak_flops_),
+                           peak_source_, short_count(flops_per_token_))},
+      {"run directory", directory_.path()},
+      {"run", directory_.run_id()}};
+  if (start_.step > 0) facts.emplace_back("resumed from", fmt::format("step {}", start_.step));
+  around_.screen.start(facts);
 }
 
 }  // namespace troupe::actors

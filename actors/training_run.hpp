@@ -1,7 +1,10 @@
-// A whole training run of one worker: from a claimed run directory and settings to the last step's
-// checkpoint. Opens data and device, continues from the newest whole checkpoint, trains, validates
-// and saves, at the end and at every orderly stop. The thin shell around trainer (what a step
-// computes), model/checkpoint (what is kept) and monitor (what is told).
+// A member's part of a training run, from a claimed run directory and settings to the end: opens
+// data and device, and drives a member of the world until it has ended. The member that convenes
+// also chooses the checkpoint to continue from, before the world meets, and keeps the records.
+//
+// The shell around member (the actors), model_computation (what a step computes), file_run_store
+// (plans and checkpoints) and record_writer (what is told). What may hang is done before the loop
+// runs, or on the helper thread.
 #pragma once
 
 #include <functional>
@@ -11,21 +14,32 @@
 #include <vector>
 
 #include "actors/console.hpp"
+#include "actors/file_run_store.hpp"
+#include "actors/member.hpp"
+#include "actors/model_computation.hpp"
 #include "actors/monitor.hpp"
+#include "actors/record_writer.hpp"
 #include "actors/run_directory.hpp"
-#include "actors/trainer.hpp"
 #include "config/base/clock.hpp"
 #include "config/settings.hpp"
 #include "model/checkpoint/choose.hpp"
-#include "model/checkpoint/state_hash.hpp"
 #include "model/data/dataset.hpp"
 
 namespace troupe::actors {
+
+// This member's place among those that start together.
+struct place_in_world {
+  std::uint32_t slot = 0;      // slot 0 convenes
+  std::uint32_t expected = 1;  // members in all
+  std::string name = "worker-0";
+  incarnation life{1};
+};
 
 struct run_request {
   config::settings settings;
   checkpoint::wanted resume;
   std::string report_file;  // besides RUN_DIR/report.json; "" for none
+  place_in_world place = {};
 };
 
 // What a run needs from the outside; all of it outlives the run.
@@ -33,7 +47,12 @@ struct run_surroundings {
   file_system& files;
   const clock_source& clock;
   console& screen;
-  std::function<int()> stop_signal;  // the notice to stop that came first, 0 for none
+  // The notice to stop that came first, 0 for none; asked again and again.
+  std::function<int()> stop_signal;
+  status_board::publisher publish = {};  // what is to be seen, after everything that happens
+  comm::transport* transport = nullptr;  // nothing: this member stays alone
+  std::optional<comm::secret> secret = {};
+  std::uint16_t http_port = 0;  // where status and metrics are served
 };
 
 class training_run {
@@ -42,55 +61,65 @@ class training_run {
                const run_surroundings& around);
   ~training_run();
 
-  // The exit code of the run; failures were told on the screen.
+  // All in one: the exit code of the run; failures were told on the screen.
   int run();
 
- private:
-  struct validation_set {
-    model::data::dataset data;
-    model::evaluation evaluation;
-    std::uint64_t windows;
-  };
+  // The same in pieces, for whoever drives several members in one thread. start() ends the run at
+  // once by returning a code; else turn() is called until ended().
+  std::optional<int> start();
+  bool turn();  // true if anything happened
+  std::optional<int> ended();
+  std::optional<time_since_start> next_timer() const { return member_->next_timer(); }
+  void on_work(std::function<void()> wake);  // called from other threads when there is work
 
-  // In this order.
-  result<exit_code> run_to_the_end();
+ private:
+  result<bool> prepare();  // false: nothing is left to do
   status open_parts();
   status open_validation();
-  result<bool> resume();  // false: the run is finished already
-  void show_start();
-  result<exit_code> train_steps();
-  status save();
+  result<bool> choose_start();
+  result<std::optional<checkpoint::manifest>> choose_checkpoint();
+  void make_member();
+  worker_settings worker_settings_now() const;
+  coordinator_settings coordinator_settings_now() const;
+  record_writer_settings record_settings();
+  void measure_peak();
+  void show_on_board();
+  void show_start(const protocol::plan& p);
+  std::string plan_line(const protocol::plan& p) const;
+  member_status member_line(const protocol::plan& p, const protocol::plan_member& m) const;
+  checkpoint::facts checkpoint_facts(const save_facts& facts) const;
+  int finish(const ending& how);
 
-  status one_step(std::uint64_t step);
-  status count_skips();
-  status validate_now();
-  status warn_if_not_finite();
-
+  bool convenes() const { return request_.place.slot == 0; }
   std::uint64_t steps() const { return static_cast<std::uint64_t>(settings().training.steps); }
   const config::settings& settings() const { return request_.settings; }
   std::string checkpoints() const { return directory_.file(settings().checkpoint.folder); }
-  checkpoint::facts checkpoint_facts() const;
-  std::vector<checkpoint::state_view> state_views();
-  std::vector<checkpoint::layer_memory> state_memory();
 
   const run_directory& directory_;
   run_request request_;
   run_surroundings around_;
   model::description description_;
+  model::model_layout layout_;
+  trainer_settings training_;
   std::unique_ptr<compute::executor> device_;
-  std::optional<model::data::dataset> data_;
-  std::unique_ptr<trainer> trainer_;
-  std::unique_ptr<validation_set> validation_;
-  std::optional<monitor> monitor_;
+  std::optional<model::data::dataset> data_, validation_data_;
+  std::uint64_t validation_windows_ = 0;
   std::string data_digest_;
-  std::vector<std::int32_t> tokens_, targets_;  // of the step being computed
+  double peak_flops_ = 0, flops_per_token_ = 0;
+  std::string peak_source_;
 
-  // Where the run stands.
-  std::uint64_t step_ = 0, updates_ = 0, tokens_seen_ = 0;
-  std::uint64_t first_step_ = 0;  // finished steps when this start began
+  starting_point start_;
   std::vector<checkpoint::history_entry> history_;
-  protocol::decision_record last_;
-  std::uint64_t skipped_in_a_row_ = 0;
+  std::optional<monitor> monitor_;
+  protocol_points points_;
+
+  std::unique_ptr<comm::transport> alone_;  // where no transport was given
+  std::unique_ptr<file_run_store> store_;
+  std::unique_ptr<recorder> records_;
+  std::unique_ptr<member> member_;
+  std::unique_ptr<helper_thread> files_thread_;  // ends before what it works for
+  bool stop_passed_on_ = false;
+  std::optional<int> code_;
 };
 
 }  // namespace troupe::actors

@@ -8,7 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
+#include "actors/computation.hpp"
+#include "config/base/tree.hpp"
 #include "model/network.hpp"
 
 namespace troupe::actors {
@@ -22,7 +25,26 @@ struct validation_result {
 using window_source = std::function<status(std::uint64_t index, std::span<std::int32_t> tokens,
                                            std::span<std::int32_t> targets)>;
 
-// windows >= 1. No counted token at all gives loss 0 and tokens 0.
+// Which windows there are, and how they are cut: window w belongs to share floor(w shares /
+// windows), contiguous and as even as can be. Both at least 1.
+struct validation_cut {
+  std::uint64_t windows = 0;
+  std::uint64_t shares = 0;
+  std::uint64_t first_window(std::uint64_t share) const {
+    return (share * windows + shares - 1) / shares;
+  }
+};
+
+// The losses of some shares, one entry each.
+result<std::vector<leaf_loss>> share_losses(model::evaluation& evaluation,
+                                            const model::model_state& state, std::size_t seq_len,
+                                            const validation_cut& cut, tree_node shares,
+                                            const window_source& source);
+
+// From the losses of all shares. No counted token at all gives loss 0 and tokens 0.
+validation_result add_shares(std::span<const leaf_loss> shares);
+
+// Both, for one worker.
 result<validation_result> validate(model::evaluation& evaluation, const model::model_state& state,
                                    std::size_t seq_len, std::uint64_t windows, std::size_t shares,
                                    const window_source& source);

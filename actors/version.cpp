@@ -7,6 +7,8 @@
 
 namespace troupe::actors {
 
+std::string version_number() { return TROUPE_VERSION; }
+std::string version_commit() { return TROUPE_COMMIT; }
 std::string version_text() { return fmt::format("{} ({})", TROUPE_VERSION, TROUPE_COMMIT); }
 
 std::string version_details() {

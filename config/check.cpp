@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "config/options.hpp"
+#include "config/world_check.hpp"
 
 namespace troupe::config {
 namespace {
@@ -213,6 +214,7 @@ settings derive(settings s) {
   }
   if (s.tokenizer.type == "auto") s.tokenizer.type = "byte";
   if (s.compute.backend == "auto") s.compute.backend = "cpu";
+  if (s.comm.transport == "auto") s.comm.transport = "ucx";
 
   if (!s.tokenizer.add_eos) s.tokenizer.add_eos = m.vocab_size == 0 || m.vocab_size > byte_values;
   if (m.vocab_size == 0) m.vocab_size = byte_values + (*s.tokenizer.add_eos ? 1 : 0);
@@ -248,6 +250,8 @@ std::vector<problem> cross_problems(const settings& derived) {
   check_tokens(derived, list);
   check_batch(derived, list);
   check_schedule(derived, list);
+  const problems world = world_problems(derived);
+  list.insert(list.end(), world.begin(), world.end());
   return list;
 }
 

@@ -1,20 +1,11 @@
-// The rows. Read `options.hpp` first; to add an option, add its member to `settings` and a row
-// here, then print the reference page again: `troupe config reference > docs/configuration.md`.
-#include <algorithm>
-#include <array>
-#include <type_traits>
-
-#include "config/options.hpp"
+// The rows about the model, its data and its training; those about the world that trains are in
+// world_options.cpp. Read `options.hpp` first; to add an option, add its member to `settings` and a
+// row here or there, then print the page again: `troupe config reference > docs/configuration.md`.
+#include "config/option_rows.hpp"
 
 namespace troupe::config {
 namespace {
 
-using names = std::span<const std::string_view>;
-
-// In the order of the enumerators.
-constexpr std::array<std::string_view, 2> family_names{"llama", "gpt2"};
-constexpr std::array<std::string_view, 4> decay_names{"linear", "cosine", "sqrt", "constant"};
-constexpr std::array<std::string_view, 4> format_names{"auto", "llmc", "text", "jsonl"};
 constexpr std::array<std::string_view, 3> later_formats{"megatron", "raw", "npy"};
 constexpr std::array<std::string_view, 2> tokenizer_types{"auto", "byte"};
 constexpr std::array<std::string_view, 3> later_tokenizers{"hf", "tiktoken", "sentencepiece"};
@@ -25,116 +16,6 @@ constexpr std::array<std::string_view, 1> later_backends{"cuda"};
 constexpr std::array<std::string_view, 1> optimizers{"AdamW"};
 constexpr std::array<std::string_view, 1> rope_types{"llama3"};
 constexpr std::array<std::string_view, 3> later_rope_types{"linear", "dynamic", "yarn"};
-
-template <class T>
-names names_of() {
-  if constexpr (std::is_same_v<T, model_family>) return family_names;
-  if constexpr (std::is_same_v<T, decay_type>) return decay_names;
-  if constexpr (std::is_same_v<T, source_format>) return format_names;
-}
-
-template <class T>
-value from_member(const T& member) {
-  if constexpr (std::is_enum_v<T>) {
-    return std::string(names_of<T>()[static_cast<std::size_t>(member)]);
-  } else if constexpr (std::is_same_v<T, std::uint64_t>) {
-    return static_cast<std::int64_t>(member);
-  } else {
-    return member;
-  }
-}
-template <class T>
-value from_member(const std::optional<T>& member) {
-  return member ? from_member(*member) : value();
-}
-
-template <class T>
-void to_member(const value& v, T& member) {
-  if constexpr (std::is_enum_v<T>) {
-    const auto all = names_of<T>();
-    const auto it = std::find(all.begin(), all.end(), std::get<std::string>(v));
-    member = static_cast<T>(it - all.begin());
-  } else if constexpr (std::is_same_v<T, std::uint64_t>) {
-    member = static_cast<std::uint64_t>(std::get<std::int64_t>(v));
-  } else {
-    member = std::get<T>(v);
-  }
-}
-template <class T>
-void to_member(const value& v, std::optional<T>& member) {
-  to_member(v, member.emplace());
-}
-
-struct access {
-  value (*get)(const settings&, std::size_t);
-  void (*set)(settings&, std::size_t, const value&);
-};
-
-#define MEMBER(path)                                                             \
-  access {                                                                       \
-    [](const settings& s, std::size_t) -> value { return from_member(s.path); }, \
-        [](settings& s, std::size_t, const value& v) { to_member(v, s.path); }   \
-  }
-#define SOURCE(member)                                   \
-  access {                                               \
-    [](const settings& s, std::size_t i) -> value {      \
-      return from_member(s.data.sources.at(i).member);   \
-    },                                                   \
-        [](settings& s, std::size_t i, const value& v) { \
-          to_member(v, s.data.sources.at(i).member);     \
-        }                                                \
-  }
-#define ROPE(member)                                                                     \
-  access {                                                                               \
-    [](const settings& s, std::size_t) -> value {                                        \
-      return s.model.rope_scaling ? from_member(s.model.rope_scaling->member) : value(); \
-    },                                                                                   \
-        [](settings& s, std::size_t, const value& v) {                                   \
-          if (!s.model.rope_scaling) s.model.rope_scaling.emplace();                     \
-          to_member(v, s.model.rope_scaling->member);                                    \
-        }                                                                                \
-  }
-
-option text(std::string_view name, std::string_view standard, bits b, std::string_view sentence,
-            access a) {
-  return {name, kind::text, standard, {}, "", sentence, scope::run, b, a.get, a.set};
-}
-option choice(std::string_view name, std::string_view standard, names choices, names later, bits b,
-              std::string_view sentence, access a) {
-  return {name, kind::choice, standard, {},      "",   sentence, scope::run,
-          b,    a.get,        a.set,    choices, later};
-}
-option integer(std::string_view name, std::string_view standard, bounds limits,
-               std::string_view unit, bits b, std::string_view sentence, access a) {
-  return {name, kind::integer, standard, limits, unit, sentence, scope::run, b, a.get, a.set};
-}
-option number(std::string_view name, std::string_view standard, bounds limits,
-              std::string_view unit, bits b, std::string_view sentence, access a) {
-  return {name, kind::number, standard, limits, unit, sentence, scope::run, b, a.get, a.set};
-}
-option boolean(std::string_view name, std::string_view standard, bits b, std::string_view sentence,
-               access a) {
-  return {name, kind::boolean, standard, {}, "", sentence, scope::run, b, a.get, a.set};
-}
-option required(option o) {
-  o.required = true;
-  return o;
-}
-option of_member(option o) {
-  o.scope = scope::member;
-  return o;
-}
-
-constexpr double int31 = 2147483647;
-constexpr double int53 = 9007199254740991;
-constexpr double largest = std::numeric_limits<double>::max();
-constexpr bounds count{1, int31};
-constexpr bounds count_or_0{0, int31};
-constexpr bounds long_count{1, int53};
-constexpr bounds above_0{0, largest, true};
-constexpr bounds not_negative{0, largest};
-constexpr bounds share{0, 1};
-constexpr bounds below_1{0, 1, false, true};
 
 std::vector<option> make_options() {
   return {
@@ -371,29 +252,23 @@ std::vector<option> make_options() {
       integer("validation.micro_batch_size", "0", count_or_0, "sequences", bits::no,
               "Sequences computed at once; 0 = training.micro_batch_size.",
               MEMBER(validation.micro_batch_size)),
-
-      // [metrics]
-      integer("metrics.log_freq", "10", long_count, "updates", bits::no,
-              "One line every so many steps; the first and the last always.",
-              MEMBER(metrics.log_freq)),
-      boolean("metrics.disable_color_printing", "false", bits::no,
-              "No colours even on a terminal (NO_COLOR does the same).",
-              MEMBER(metrics.disable_color_printing)),
-      number("metrics.peak_flops", "0", not_negative, "FLOP/s per device", bits::no,
-             "Peak that the utilization is measured against; 0 = measured.",
-             MEMBER(metrics.peak_flops)),
   };
 }
 
 }  // namespace
 
 std::span<const option> options() {
-  static const std::vector<option> all = make_options();
+  static const std::vector<option> all = [] {
+    std::vector<option> rows = make_options();
+    const std::vector<option> world = world_options();
+    rows.insert(rows.end(), world.begin(), world.end());
+    return rows;
+  }();
   return all;
 }
 
 std::span<const section> sections() {
-  static constexpr std::array<section, 14> all{{
+  static constexpr std::array<section, 17> all{{
       {"job", "The run as a whole."},
       {"model",
        "What is trained. Names are those of Hugging Face's config.json, for both families."},
@@ -412,6 +287,12 @@ std::span<const section> sections() {
       {"parallelism", "How the batch is cut; the world itself may change at any time."},
       {"checkpoint", "What is kept."},
       {"validation", "Loss on other data."},
+      {"elastic", "How many workers there may be, and what is done when they come and go."},
+      {"fault_tolerance",
+       "What is kept twice, and when a silent member counts as lost. A killed process is noticed "
+       "by "
+       "its endpoints at once; the times here are for machines and links that fall silent."},
+      {"comm", "How the workers of a world reach one another."},
       {"metrics", "What is said on the way."},
   }};
   return all;

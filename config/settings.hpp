@@ -83,9 +83,24 @@ struct settings {
     std::int64_t freq, steps, micro_batch_size;
   } validation;
   struct {
+    std::int64_t min_members, max_members;
+    double wait_timeout_seconds, join_window_seconds;
+    std::string spare_policy, domain;
+  } elastic;
+  struct {
+    std::int64_t backups, heartbeat_ms, suspect_ms, evict_ms;
+    double stall_seconds;
+  } fault_tolerance;
+  struct {
+    std::string transport, listen, advertise;
+    double handshake_seconds, init_timeout_seconds;
+    std::string secret_file, interfaces;
+  } comm;
+  struct {
     std::int64_t log_freq;
     bool disable_color_printing;
     double peak_flops;
+    std::string prometheus_listen;  // "": off
   } metrics;
 };
 

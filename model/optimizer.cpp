@@ -11,20 +11,20 @@ float bias_correction(double beta, std::uint64_t updates) {
 }
 
 void update_block(compute::ops& ops, const layer_layout& layer, std::size_t block,
-                  compute::const_view gradient, const adamw_settings& settings,
-                  const update_scalars& scalars, layer_state& state) {
+                  const adamw_settings& settings, const update_scalars& scalars,
+                  const block_values& values) {
   const std::size_t first = block * block_elements;
   const std::size_t last = first + layer.block_size(block);
   for (const tensor_info& tensor : layer.tensors) {
     const std::size_t begin = std::max(first, tensor.offset);
     const std::size_t end = std::min(last, tensor.offset + tensor.size);
     if (begin >= end) continue;
-    const std::size_t size = end - begin;
+    const std::size_t size = end - begin, at = begin - first;
     ops.adamw({.size = size,
-               .gradient = gradient.part(begin, size),
-               .parameters = state.parameters.part(begin, size),
-               .first_moment = state.first_moment.part(begin, size),
-               .second_moment = state.second_moment.part(begin, size),
+               .gradient = values.gradient.part(at, size),
+               .parameters = values.parameters.part(at, size),
+               .first_moment = values.first_moment.part(at, size),
+               .second_moment = values.second_moment.part(at, size),
                .scale = scalars.scale,
                .lr = scalars.lr,
                .beta1 = static_cast<float>(settings.beta1),

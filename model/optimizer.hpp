@@ -3,11 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "compute/executor.hpp"
 #include "model/layout.hpp"
-#include "model/model_state.hpp"
 
 namespace troupe::model {
 
@@ -26,11 +24,17 @@ struct update_scalars {
 // 1 - beta^updates, updates counted with the one being made.
 float bias_correction(double beta, std::uint64_t updates);
 
-// Updates one block of a layer. gradient: the layer's flat sum. Decay touches tensors of two or
-// more dimensions only (nanoGPT's and llm.c's habit).
+// One block of a layer: each as long as the block.
+struct block_values {
+  compute::const_view gradient;  // the sum, as the scale expects it
+  compute::view parameters, first_moment, second_moment;
+};
+
+// Updates block `block` of a layer. Decay touches tensors of two or more dimensions only (nanoGPT's
+// and llm.c's habit).
 void update_block(compute::ops& ops, const layer_layout& layer, std::size_t block,
-                  compute::const_view gradient, const adamw_settings& settings,
-                  const update_scalars& scalars, layer_state& state);
+                  const adamw_settings& settings, const update_scalars& scalars,
+                  const block_values& values);
 
 // Sum of squares of each block of a layer's gradient, into sums (float64, one a block).
 void block_squares(compute::ops& ops, const layer_layout& layer, compute::const_view gradient,

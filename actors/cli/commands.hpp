@@ -12,12 +12,14 @@ using arguments = std::span<const std::string>;
 
 int train_command(arguments args, std::ostream& out, std::ostream& err);
 int worker_command(arguments args, std::ostream& out, std::ostream& err);
+int status_command(arguments args, std::ostream& out, std::ostream& err);
 int stop_command(arguments args, std::ostream& out, std::ostream& err);
 int config_command(arguments args, std::ostream& out, std::ostream& err);
 int data_command(arguments args, std::ostream& out, std::ostream& err);
 int eval_command(arguments args, std::ostream& out, std::ostream& err);
 int generate_command(arguments args, std::ostream& out, std::ostream& err);
 int diff_command(arguments args, std::ostream& out, std::ostream& err);
+int plan_command(arguments args, std::ostream& out, std::ostream& err);
 int bench_command(arguments args, std::ostream& out, std::ostream& err);
 
 }  // namespace troupe::actors::cli

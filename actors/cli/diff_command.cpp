@@ -65,13 +65,13 @@ struct full_state {
 result<full_state> read_state(const checkpoint::listed& from) {
   full_state s;
   s.layout = model::make_layout(from.contents->about.model);
-  std::vector<checkpoint::layer_memory> memory;
+  std::vector<checkpoint::state_memory> memory;
   for (const model::layer_layout& layer : s.layout) {
     for (auto* kind : {&s.parameters, &s.first, &s.second}) kind->emplace_back(layer.elements);
     memory.push_back({s.parameters.back(), s.first.back(), s.second.back()});
   }
-  result<checkpoint::manifest> read =
-      checkpoint::load(real_file_system(), from.folder, s.layout, memory);
+  result<checkpoint::manifest> read = checkpoint::load(real_file_system(), from.folder, s.layout,
+                                                       checkpoint::whole_layers(s.layout, memory));
   if (!read) return read.failure();
   return s;
 }

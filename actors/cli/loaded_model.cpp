@@ -33,19 +33,11 @@ result<loaded_model> load_model(const std::string& run_dir, int threads) {
   m.device = executor_from(settings);
   m.description = newest.contents->about.model;
   m.layout = model::make_layout(m.description);
-  m.state = model::allocate_state(*m.device, m.layout, true);
-  std::vector<checkpoint::layer_memory> memory;
-  for (model::layer_state& layer : m.state.layers) {
-    memory.push_back({layer.parameters.all().host<float>(), layer.first_moment.all().host<float>(),
-                      layer.second_moment.all().host<float>()});
-  }
-  result<checkpoint::manifest> loaded =
-      checkpoint::load(real_file_system(), newest.folder, m.layout, memory);
+  m.state = model::allocate_state(*m.device, m.layout, false);
+  const std::vector<checkpoint::state_memory> memory = checkpoint::memory_of(m.state);
+  result<checkpoint::manifest> loaded = checkpoint::load(
+      real_file_system(), newest.folder, m.layout, checkpoint::whole_layers(m.layout, memory));
   if (!loaded) return loaded.failure();
-  for (model::layer_state& layer : m.state.layers) {
-    layer.first_moment = {};
-    layer.second_moment = {};
-  }
   m.step = loaded->about.step;
   m.tokenizer = loaded->about.tokenizer;
   m.weights_hash = loaded->weights_hash.hex();

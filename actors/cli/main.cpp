@@ -24,12 +24,14 @@ struct command {
 
 constexpr std::array commands = {
     command{"train", "train a model, or go on with a run", train_command},
+    command{"status", "what a run does now", status_command},
     command{"stop", "ask a run to save and end", stop_command},
     command{"generate", "continue a prompt with a trained model", generate_command},
     command{"eval", "loss of a trained model on a data set", eval_command},
     command{"diff", "compare two runs, bit for bit", diff_command},
     command{"config", "check, show or explain a configuration", config_command},
     command{"data", "pack text into token files, tell what data files hold", data_command},
+    command{"plan", "show who would compute and keep what", plan_command},
     command{"bench", "measure the speed of this machine", bench_command},
     command{"worker", "one worker of a run (started by train)", worker_command},
 };

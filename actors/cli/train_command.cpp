@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,10 +16,14 @@
 #include "actors/cli/commands.hpp"
 #include "actors/from_settings.hpp"
 #include "actors/launcher.hpp"
+#include "actors/machine.hpp"
 #include "actors/memory_check.hpp"
+#include "actors/run_address.hpp"
+#include "actors/status_server.hpp"
 #include "actors/stop_signals.hpp"
 #include "actors/training_run.hpp"
 #include "config/load.hpp"
+#include "config/options.hpp"
 #include "config/print.hpp"
 
 namespace troupe::actors::cli {
@@ -35,6 +40,9 @@ std::optional<checkpoint::wanted> parse_resume(const std::string& text) {
   return checkpoint::wanted{checkpoint::wanted::kind::step, step};
 }
 
+// More processes than this cannot make a world yet.
+constexpr int most_workers = 1;
+
 struct common_options {
   std::string config, run_dir, resume = "auto", report;
   bool quiet = false;
@@ -44,6 +52,71 @@ int check_resume(const common_options& options, std::ostream& err) {
   if (parse_resume(options.resume)) return 0;
   err << "troupe: --resume takes auto, never or a step, not \"" << options.resume << "\"\n";
   return static_cast<int>(exit_code::usage);
+}
+
+// One worker a process, and every worker its share of the cores unless the config says a number.
+std::vector<worker_start> starts_of(const common_options& options, const config::settings& s,
+                                    const run_directory& run, const std::string& config,
+                                    int workers) {
+  const std::vector<int> shares = share_cores(usable_cores(), workers);
+  std::vector<worker_start> starts;
+  for (int i = 0; i < workers; ++i) {
+    const std::string name = fmt::format("worker-{}", i);
+    worker_start start{name,
+                       {"troupe", "worker", config, "--run-dir", run.path(), "--name", name,
+                        "--lock-fd", fmt::format("{}", run.lock_fd()), "--resume", options.resume},
+                       {},
+                       join_path(run.file("logs"), name + ".log")};
+    std::vector<std::string>& words = start.arguments;
+    if (workers > 1 && s.compute.threads == 0) {
+      words.insert(words.end(), {"--set", fmt::format("compute.threads={}",
+                                                      shares[static_cast<std::size_t>(i)])});
+    }
+    if (!options.report.empty()) words.insert(words.end(), {"--report", options.report});
+    if (options.quiet) words.emplace_back("--quiet");
+    starts.push_back(std::move(start));
+  }
+  return starts;
+}
+
+// The run's port, and its address in the run directory; none where metrics.prometheus_listen is "".
+result<std::unique_ptr<status_server>> open_status(const config::settings& s,
+                                                   const run_directory& run, console& screen) {
+  const std::string& listen = s.metrics.prometheus_listen;
+  if (listen.empty()) return std::unique_ptr<status_server>();
+  result<std::string> secret = read_file(real_file_system(), run.file("secret"), 4096);
+  std::string word = secret ? *secret : "";
+  word.erase(word.find_last_not_of("\r\n") + 1);
+  auto server =
+      status_server::start(listen, {.secret = word, .stop = [] { kill(getpid(), SIGTERM); }});
+  if (!server) return server.failure();
+  comm::address where = (*server)->address();
+  if (where.host == "0.0.0.0" || where.host == "::") where.host = host_name();
+  // A lone worker has no control lane; whoever takes this port for one learns it by the handshake.
+  const run_address told{.run_id = run.run_id(),
+                         .plan = generation(0),
+                         .host = where.host,
+                         .port = where.port,
+                         .http_port = where.port};
+  if (result<bool> published = publish_address(real_file_system(), run.path(), told); !published) {
+    return published.failure();
+  }
+  screen.say(
+      fmt::format("status at http://{}/ (also /metrics, /api/status, /healthz)", to_text(where)));
+  return server;
+}
+
+// What belongs to the whole run cannot differ from worker to worker.
+status check_member_keys(const std::vector<std::string>& sets) {
+  for (const std::string& set : sets) {
+    const config::option* o = config::find_option(set.substr(0, set.find('=')));
+    if (o == nullptr || o->scope == config::scope::member) continue;  // load() knows unknown keys
+    return error{exit_code::bad_config,
+                 fmt::format("--set {}: {} belongs to the whole run and stands in its config; a "
+                             "worker sets only keys of its own, such as compute.threads",
+                             set, o->name)};
+  }
+  return done{};
 }
 
 }  // namespace
@@ -85,7 +158,7 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
     }
   }
   if (no_color) sets.emplace_back("metrics.disable_color_printing=true");
-  if (workers > 1) {
+  if (workers > most_workers) {
     return fail({exit_code::bad_config,
                  fmt::format("--workers {}: more than one worker is not in this version", workers)},
                 err);
@@ -114,19 +187,8 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
   if (status written = replace(real_file_system(), next_config, config::show_toml(s)); !written) {
     return fail(written.failure(), err);
   }
-  std::vector<std::string> worker = {"troupe",
-                                     "worker",
-                                     next_config,
-                                     "--run-dir",
-                                     run->path(),
-                                     "--lock-fd",
-                                     fmt::format("{}", run->lock_fd()),
-                                     "--resume",
-                                     options.resume};
-  if (!options.report.empty()) worker.insert(worker.end(), {"--report", options.report});
-  if (options.quiet) worker.emplace_back("--quiet");
   out.flush();
-  const int code = run_worker_process(worker);
+  const int code = run_worker_processes(starts_of(options, s, *run, next_config, workers), {});
   (void)real_file_system().remove(next_config);  // the run's own config.toml says what was used
   return code;
 }
@@ -135,29 +197,42 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   command_line line("worker", "One worker of a run; `troupe train` starts it.",
                     "  troupe worker outputs/a/config.toml --run-dir outputs/a\n");
   common_options options;
+  std::string name = "worker-0";
+  std::vector<std::string> sets;
   int lock_fd = -1;
   line.app().add_option("CONFIG", options.config, "effective config of the run")->required();
   line.app().add_option("--run-dir", options.run_dir, "run directory")->required();
   line.app().add_option("--resume", options.resume, "auto, never, or a step");
   line.app().add_option("--report", options.report, "write report.json to this file as well");
   line.app().add_flag("--quiet", options.quiet, "errors only");
+  line.app().add_option("--name", name, "its slot in the world, and the name of its log");
+  line.app()
+      .add_option("--set", sets, "KEY=VALUE, only keys that a member may have of its own")
+      ->allow_extra_args(false);
   line.app().add_option("--lock-fd", lock_fd, "the launcher's open lock of the run directory");
   if (const auto code = line.parse(args, out, err)) return *code;
   if (const int code = check_resume(options, err); code != 0) return code;
+  if (status own = check_member_keys(sets); !own) return fail(own.failure(), err);
   take_stop_signals();
   // The effective config says everything; environment variables were taken in by the launcher.
   result<config::loaded> loaded =
-      config::load({.file = options.config, .text = {}, .environment = {}, .overrides = {}});
+      config::load({.file = options.config, .text = {}, .environment = {}, .overrides = sets});
   if (!loaded) return fail(loaded.failure(), err);
   result<run_directory> run =
       run_directory::join(real_file_system(), options.run_dir, real_clock(), lock_fd);
   if (!run) return fail(run.failure(), err);
   console_settings shown =
       console_settings::detect(options.quiet, loaded->settings.metrics.disable_color_printing);
-  shown.log_file = join_path(run->file("logs"), "worker-0.log");
+  shown.log_file = join_path(run->file("logs"), name + ".log");
   console screen(shown);
+  result<std::unique_ptr<status_server>> seen = open_status(loaded->settings, *run, screen);
+  if (!seen) return fail(seen.failure(), err);
+  status_server* const server = seen->get();
   training_run training(*run, {loaded->settings, *parse_resume(options.resume), options.report},
-                        {real_file_system(), real_clock(), screen, [] { return stop_signal(); }});
+                        {real_file_system(), real_clock(), screen, [] { return stop_signal(); },
+                         [server](std::shared_ptr<const world_status> s) {
+                           if (server != nullptr) server->publish(std::move(s));
+                         }});
   return training.run();
 }
 

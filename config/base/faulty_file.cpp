@@ -103,6 +103,10 @@ class faulty_file_system::faulty_file final : public file {
     return home_.attempt<result<std::uint64_t>>(file_operation::size, path(),
                                                 [&](bool) { return below_->size(); });
   }
+  result<bool> only_for_owner() override {
+    return home_.attempt<result<bool>>(file_operation::exists, path(),
+                                       [&](bool) { return below_->only_for_owner(); });
+  }
   const std::string& path() const override { return below_->path(); }
 
  private:

@@ -21,11 +21,28 @@ std::string temporary_name(const std::string& path) {
   return fmt::format("{}{}{:016x}-{}", path, temporary_mark, process, count++);
 }
 
-status write_temporary(file_system& files, const std::string& path, std::string_view content) {
-  auto out = files.open(path, open_mode::create);
+status write_temporary(file_system& files, const std::string& path, std::string_view content,
+                       open_mode mode = open_mode::create) {
+  auto out = files.open(path, mode);
   if (!out) return out.failure();
   if (auto s = (*out)->write_at(0, std::as_bytes(std::span(content))); !s) return s;
   return (*out)->sync();
+}
+
+result<publish_outcome> publish_as(file_system& files, const std::string& path,
+                                   std::string_view content, open_mode mode) {
+  const std::string temporary = temporary_name(path);
+  if (auto s = write_temporary(files, temporary, content, mode); !s) {
+    (void)files.remove(temporary);
+    return s.failure();
+  }
+  auto linked = files.link(temporary, path);
+  // Best effort: a leftover temporary name harms nobody, and a published file stays published.
+  (void)files.remove(temporary);
+  if (!linked) return linked.failure();
+  if (!*linked) return publish_outcome::taken;
+  if (auto s = files.sync_directory(parent_path(path)); !s) return s.failure();
+  return publish_outcome::published;
 }
 
 bool is_unusable(int error_number) {
@@ -141,18 +158,12 @@ status read_exactly(file& from, std::uint64_t offset, std::span<std::byte> into)
 
 result<publish_outcome> publish(file_system& files, const std::string& path,
                                 std::string_view content) {
-  const std::string temporary = temporary_name(path);
-  if (auto s = write_temporary(files, temporary, content); !s) {
-    (void)files.remove(temporary);
-    return s.failure();
-  }
-  auto linked = files.link(temporary, path);
-  // Best effort: a leftover temporary name harms nobody, and a published file stays published.
-  (void)files.remove(temporary);
-  if (!linked) return linked.failure();
-  if (!*linked) return publish_outcome::taken;
-  if (auto s = files.sync_directory(parent_path(path)); !s) return s.failure();
-  return publish_outcome::published;
+  return publish_as(files, path, content, open_mode::create);
+}
+
+result<publish_outcome> publish_private(file_system& files, const std::string& path,
+                                        std::string_view content) {
+  return publish_as(files, path, content, open_mode::create_private);
 }
 
 status replace(file_system& files, const std::string& path, std::string_view content) {

@@ -37,15 +37,17 @@ class file {
   virtual status truncate(std::uint64_t size) = 0;
   virtual status sync() = 0;  // content and size are durable; the name needs sync_directory
   virtual result<std::uint64_t> size() = 0;
+  virtual result<bool> only_for_owner() = 0;  // nobody else may read or write it
   virtual const std::string& path() const = 0;
 };
 
 enum class open_mode : std::uint8_t {
-  read,      // must exist
-  update,    // must exist; read and write_at
-  create,    // must not exist; read and write_at
-  truncate,  // created or emptied; read and write_at
-  append,    // created if missing; read and append
+  read,            // must exist
+  update,          // must exist; read and write_at
+  create,          // must not exist; read and write_at
+  create_private,  // the same, only for its owner
+  truncate,        // created or emptied; read and write_at
+  append,          // created if missing; read and append
 };
 
 struct directory_entry {
@@ -104,6 +106,10 @@ enum class publish_outcome : std::uint8_t { published, taken };
 // never replaces what another writer has published.
 result<publish_outcome> publish(file_system& files, const std::string& path,
                                 std::string_view content);
+
+// The same with a file that is only for its owner.
+result<publish_outcome> publish_private(file_system& files, const std::string& path,
+                                        std::string_view content);
 
 // The name holds either its old or its new content, whatever happens.
 status replace(file_system& files, const std::string& path, std::string_view content);

@@ -36,6 +36,10 @@ hash128 hash_bytes(std::span<const std::byte> bytes) {
 
 hash128 hash_text(std::string_view text) { return hash_bytes(std::as_bytes(std::span(text))); }
 
+std::uint64_t hash64_bytes(std::span<const std::byte> bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
 struct hasher::state {
   XXH3_state_t* xxh = XXH3_createState();
   state() {

@@ -1,4 +1,5 @@
 // Hashes that name bits: xxh3 with 128 bits, in xxHash's canonical big-endian form (32 hex digits).
+// A checksum that only has to find an accident takes 64 bits.
 #pragma once
 
 #include <array>
@@ -22,6 +23,7 @@ struct hash128 {
 
 hash128 hash_bytes(std::span<const std::byte> bytes);
 hash128 hash_text(std::string_view text);
+std::uint64_t hash64_bytes(std::span<const std::byte> bytes);
 
 // The same hash of bytes that arrive in pieces.
 class hasher {

@@ -58,6 +58,7 @@ content torn(const content& before, const content& after, coin& next) {
 
 struct memory_file_system::node {
   bool is_directory = false;
+  bool only_for_owner = false;
   content bytes, durable_bytes;
   std::map<std::string, node_ptr> names, durable_names;
 };
@@ -104,6 +105,10 @@ class memory_file_system::open_file final : public file {
   result<std::uint64_t> size() override {
     const std::lock_guard lock(home_.mutex_);
     return std::uint64_t{node_->bytes.size()};
+  }
+  result<bool> only_for_owner() override {
+    const std::lock_guard lock(home_.mutex_);
+    return node_->only_for_owner;
   }
   const std::string& path() const override { return path_; }
 
@@ -194,10 +199,12 @@ result<std::unique_ptr<file>> memory_file_system::open(const std::string& path, 
   place p = find_place(path);
   const bool may_create = mode != open_mode::read && mode != open_mode::update;
   if (!p.directory || (!p.target && !may_create)) return failure("open", path, ENOENT);
-  if (p.target && mode == open_mode::create) return failure("create", path, EEXIST);
+  const bool creates = mode == open_mode::create || mode == open_mode::create_private;
+  if (p.target && creates) return failure("create", path, EEXIST);
   if (p.target && p.target->is_directory) return failure("open", path, EISDIR);
   if (!p.target) {
     p.target = std::make_shared<node>();
+    p.target->only_for_owner = mode == open_mode::create_private;
     apply({{p.directory, p.name, p.target}});
   }
   if (mode == open_mode::truncate) p.target->bytes.clear();

@@ -73,6 +73,12 @@ class real_file final : public file {
     return static_cast<std::uint64_t>(info.st_size);
   }
 
+  result<bool> only_for_owner() override {
+    struct stat info;
+    if (::fstat(fd_, &info) != 0) return failure("look at", path_, errno);
+    return (info.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+  }
+
   const std::string& path() const override { return path_; }
 
  private:
@@ -108,6 +114,7 @@ int flags_of(open_mode mode) {
     case open_mode::update:
       return O_RDWR;
     case open_mode::create:
+    case open_mode::create_private:
       return O_RDWR | O_CREAT | O_EXCL;
     case open_mode::truncate:
       return O_RDWR | O_CREAT | O_TRUNC;
@@ -117,9 +124,9 @@ int flags_of(open_mode mode) {
   return O_RDONLY;
 }
 
-int open_again(const std::string& path, int flags) {
+int open_again(const std::string& path, int flags, mode_t permissions = 0666) {
   for (;;) {
-    const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    const int fd = ::open(path.c_str(), flags | O_CLOEXEC, permissions);
     if (fd >= 0 || errno != EINTR) return fd;
   }
 }
@@ -127,8 +134,10 @@ int open_again(const std::string& path, int flags) {
 class real_files final : public file_system {
  public:
   result<std::unique_ptr<file>> open(const std::string& path, open_mode mode) override {
-    const int fd = open_again(path, flags_of(mode));
-    if (fd < 0) return failure(mode == open_mode::create ? "create" : "open", path, errno);
+    const bool is_private = mode == open_mode::create_private;
+    const int fd = open_again(path, flags_of(mode), is_private ? 0600 : 0666);
+    const bool creates = mode == open_mode::create || is_private;
+    if (fd < 0) return failure(creates ? "create" : "open", path, errno);
     struct stat info;
     if (::fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {  // reading one would fail only later
       ::close(fd);

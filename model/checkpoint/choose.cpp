@@ -106,7 +106,7 @@ result<choice> choose(std::span<const listed> all, const wanted& want) {
 }
 
 result<resumed> resume(file_system& files, const std::string& directory, const wanted& want,
-                       const model::model_layout& layout, std::span<const layer_memory> into,
+                       const model::model_layout& layout, const block_places& into,
                        const std::function<status(const manifest&)>& accept) {
   auto all = list(files, directory);
   if (!all) return all.failure();

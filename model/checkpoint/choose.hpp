@@ -54,7 +54,7 @@ struct resumed {
 // list, choose, `accept` (may refuse a manifest of another identity: that ends it), load; where a
 // block turns out to be damaged only now, the next older checkpoint.
 result<resumed> resume(file_system& files, const std::string& directory, const wanted& want,
-                       const model::model_layout& layout, std::span<const layer_memory> into,
+                       const model::model_layout& layout, const block_places& into,
                        const std::function<status(const manifest&)>& accept);
 
 }  // namespace troupe::checkpoint

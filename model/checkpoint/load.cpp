@@ -16,8 +16,7 @@ namespace {
 
 using model::layer_layout;
 using model::model_layout;
-using block_memory = std::array<std::span<float>, 3>;  // in the order of all_kinds
-using block_sink = std::function<block_memory(std::size_t layer, std::size_t block)>;
+using places = std::array<std::span<float>, 3>;  // of a block, in the order of all_kinds
 
 error damaged(const std::string& where, std::string_view why) {
   return {exit_code::io, fmt::format("{}: {}", where, why)};
@@ -108,17 +107,33 @@ std::string tensors_in(const layer_layout& layer, std::size_t block) {
   return first == last ? "tensor " + first : fmt::format("tensors {} to {}", first, last);
 }
 
-struct block_hashes {
+struct read_hashes {
   std::vector<hash128> weights, states;
+  bool everything = true;  // was read, so `states` are whole
 };
+
+std::vector<places> places_of(const layer_layout& layer, std::size_t number,
+                              const block_places& into) {
+  std::vector<places> all;
+  for (std::size_t b = 0; b < layer.blocks(); ++b) {
+    const state_memory place = into(number, b);
+    all.push_back({place.parameters, place.first_moments, place.second_moments});
+    for (const std::span<float>& kind : all.back()) {
+      ensure(kind.empty() || kind.size() == layer.block_size(b),
+             "layer " + layer.name + " was to be loaded into memory of another size");
+    }
+  }
+  return all;
+}
 
 // Reads the three files of a layer side by side, because a block's state hash covers all three.
 status read_layer(file_system& files, const std::string& folder, const layer_layout& layer,
-                  std::span<const file_entry> entries, std::size_t number, const block_sink& sink,
-                  block_hashes& hashes) {
+                  std::span<const file_entry> entries, std::span<const places> into,
+                  read_hashes& hashes) {
   std::array<std::unique_ptr<file>, 3> from;
   std::array<std::uint64_t, 3> data_start{};
   for (std::size_t k = 0; k < 3; ++k) {
+    if (std::ranges::all_of(into, [&](const places& p) { return p[k].empty(); })) continue;
     auto opened = files.open(join_path(folder, entries[k].name), open_mode::read);
     if (!opened) return opened.failure();
     from[k] = *std::move(opened);
@@ -128,32 +143,38 @@ status read_layer(file_system& files, const std::string& folder, const layer_lay
     data_start[k] = *start;
   }
   for (std::size_t b = 0; b < layer.blocks(); ++b) {
-    const block_memory into = sink(number, b);
     for (std::size_t k = 0; k < 3; ++k) {
-      const auto bytes = std::as_writable_bytes(into[k]);
+      const auto bytes = std::as_writable_bytes(into[b][k]);
+      if (bytes.empty()) {
+        hashes.everything = false;
+        continue;
+      }
       if (auto s = read_exactly(*from[k], block_offset(data_start[k], b), bytes); !s) return s;
       if (hash_bytes(bytes) == entries[k].blocks[b]) continue;
       return damaged(from[k]->path(),
                      fmt::format("block {} ({}) does not match its hash", b, tensors_in(layer, b)));
     }
     hashes.weights.push_back(entries[0].blocks[b]);
-    hashes.states.push_back(block_state_hash({into[0], into[1], into[2]}));
+    if (!hashes.everything) continue;
+    hashes.states.push_back(block_state_hash({into[b][0], into[b][1], into[b][2]}));
   }
   return done{};
 }
 
 status read_all(file_system& files, const std::string& folder, const manifest& m,
-                const model_layout& layout, const block_sink& sink) {
+                const model_layout& layout, const block_places& into) {
   if (auto s = check_file_list(m, layout, folder); !s) return s;
-  block_hashes hashes;
+  read_hashes hashes;
   for (std::size_t i = 0; i < layout.size(); ++i) {
     const auto entries = std::span(m.files).subspan(3 * i, 3);
-    if (auto s = read_layer(files, folder, layout[i], entries, i, sink, hashes); !s) return s;
+    const auto where = places_of(layout[i], i, into);
+    if (auto s = read_layer(files, folder, layout[i], entries, where, hashes); !s) return s;
   }
   if (weights_hash(hashes.weights) != m.weights_hash) {
     return damaged(folder, "the manifest's weights_hash does not belong to its blocks");
   }
-  if (state_hash(hashes.states, m.about.step, m.about.data_position) != m.state_hash) {
+  if (hashes.everything &&
+      state_hash(hashes.states, m.about.step, m.about.data_position) != m.state_hash) {
     return damaged(folder, "the manifest's state_hash does not belong to its blocks and step");
   }
   return done{};
@@ -172,25 +193,50 @@ result<model_layout> layout_of(const manifest& m, const std::string& folder) {
 
 }  // namespace
 
-result<manifest> load(file_system& files, const std::string& folder, const model_layout& layout,
-                      std::span<const layer_memory> into) {
-  ensure(into.size() == layout.size(),
+block_places whole_layers(const model_layout& layout, std::span<const state_memory> layers) {
+  ensure(layers.size() == layout.size(),
          "a checkpoint was to be loaded into another number of layers");
-  for (std::size_t i = 0; i < into.size(); ++i) {
-    ensure(into[i].parameters.size() == layout[i].elements &&
-               into[i].first_moments.size() == layout[i].elements &&
-               into[i].second_moments.size() == layout[i].elements,
-           "layer " + layout[i].name + " was to be loaded into memory of another size");
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    for (const auto& kind :
+         {layers[i].parameters, layers[i].first_moments, layers[i].second_moments}) {
+      ensure(kind.empty() || kind.size() == layout[i].elements,
+             "layer " + layout[i].name + " was to be loaded into memory of another size");
+    }
   }
+  return [&layout, layers](std::size_t layer, std::size_t block) {
+    const auto part = [&](std::span<float> whole) {
+      const std::size_t at = block * model::block_elements;
+      return whole.empty() ? whole : whole.subspan(at, layout[layer].block_size(block));
+    };
+    return state_memory{part(layers[layer].parameters), part(layers[layer].first_moments),
+                        part(layers[layer].second_moments)};
+  };
+}
+
+std::vector<state_memory> memory_of(model::model_state& state) {
+  const auto host = [](compute::buffer& b) {
+    return b ? b.all().host<float>() : std::span<float>();
+  };
+  std::vector<state_memory> memory;
+  for (model::layer_state& layer : state.layers) {
+    memory.push_back({host(layer.parameters), host(layer.first_moment), host(layer.second_moment)});
+  }
+  return memory;
+}
+
+std::vector<state_view> views_of(std::span<const state_memory> memory) {
+  std::vector<state_view> views;
+  for (const state_memory& m : memory) {
+    views.push_back({m.parameters, m.first_moments, m.second_moments});
+  }
+  return views;
+}
+
+result<manifest> load(file_system& files, const std::string& folder, const model_layout& layout,
+                      const block_places& into) {
   auto m = look(files, folder);
   if (!m) return m;
-  const block_sink sink = [&](std::size_t layer, std::size_t block) {
-    const std::size_t at = block * model::block_elements, n = layout[layer].block_size(block);
-    return block_memory{into[layer].parameters.subspan(at, n),
-                        into[layer].first_moments.subspan(at, n),
-                        into[layer].second_moments.subspan(at, n)};
-  };
-  if (auto s = read_all(files, folder, *m, layout, sink); !s) return s.failure();
+  if (auto s = read_all(files, folder, *m, layout, into); !s) return s.failure();
   return m;
 }
 
@@ -201,9 +247,9 @@ result<manifest> verify(file_system& files, const std::string& folder) {
   if (!layout) return layout.failure();
   std::array<std::vector<float>, 3> scratch;
   for (auto& s : scratch) s.resize(model::block_elements);
-  const block_sink sink = [&](std::size_t layer, std::size_t block) {
+  const block_places sink = [&](std::size_t layer, std::size_t block) {
     const std::size_t n = (*layout)[layer].block_size(block);
-    return block_memory{std::span(scratch[0]).first(n), std::span(scratch[1]).first(n),
+    return state_memory{std::span(scratch[0]).first(n), std::span(scratch[1]).first(n),
                         std::span(scratch[2]).first(n)};
   };
   if (auto s = read_all(files, folder, *m, *layout, sink); !s) return s.failure();

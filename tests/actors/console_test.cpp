@@ -128,6 +128,44 @@ TEST(console, goes_on_without_a_log_that_it_cannot_write) {
       "troupe: the disk is full\n");
 }
 
+TEST(console, an_event_that_comes_again_and_again_is_said_once_and_then_counted) {
+  testing::internal::CaptureStderr();
+  {
+    console screen({.terminal = false, .color = false, .quiet = false});
+    for (int i = 0; i < 1235; ++i) screen.event("gpu03 does not answer");
+    screen.event("gpu03 answers");
+    screen.event("gpu03 answers");
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "troupe: gpu03 does not answer\n"
+            "troupe: repeated 10 times: gpu03 does not answer\n"
+            "troupe: repeated 100 times: gpu03 does not answer\n"
+            "troupe: repeated 1000 times: gpu03 does not answer\n"
+            "troupe: repeated 1234 times: gpu03 does not answer\n"
+            "troupe: gpu03 answers\n"
+            "troupe: repeated 1 times: gpu03 answers\n");
+}
+
+TEST(console, a_failure_is_never_swallowed_as_a_repetition) {
+  testing::internal::CaptureStderr();
+  {
+    console screen({.terminal = false, .color = false, .quiet = false});
+    screen.event("the disk is full");
+    screen.failure("the disk is full");
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "troupe: the disk is full\ntroupe: the disk is full\n");
+}
+
+TEST(console, what_others_named_cannot_command_the_terminal) {
+  testing::internal::CaptureStderr();
+  {
+    console screen({.terminal = false, .color = false, .quiet = false});
+    screen.event("host \033[2J\rx\tsays \303\244");
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "troupe: host ?[2J?x\tsays \303\244\n");
+}
+
 TEST(console, is_no_terminal_when_its_output_is_captured) {
   testing::internal::CaptureStdout();
   const console_settings found = console_settings::detect(true, false);

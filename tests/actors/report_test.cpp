@@ -28,8 +28,12 @@ report full_report() {
   r.effective_time_ratio = 0.9;
   r.skipped_steps = 1;
   r.steps_redone = 2;
-  r.peak_memory_bytes = 12345;
-  r.peak_activation_bytes = 678;
+  r.generations = 3;
+  r.world_min = 2;
+  r.world_max = 4;
+  r.bytes_sent = 777;
+  r.peak_memory_bytes = {{"worker-0", 12345}, {"worker-1", 6}};
+  r.peak_activation_bytes = {{"worker-0", 678}};
   r.seconds = 60.25;
   return r;
 }
@@ -85,8 +89,13 @@ TEST(report, holds_what_was_measured) {
   EXPECT_EQ(json["effective_time_ratio"], 0.9);
   EXPECT_EQ(json["skipped_steps"], 1);
   EXPECT_EQ(json["steps_redone"], 2);
-  EXPECT_EQ(json["peak_memory_bytes"]["0"], 12345);
-  EXPECT_EQ(json["peak_activation_bytes"]["0"], 678);
+  EXPECT_EQ(json["generations"], 3);
+  EXPECT_EQ(json["world_min"], 2);
+  EXPECT_EQ(json["world_max"], 4);
+  EXPECT_EQ(json["bytes_sent"], 777);
+  EXPECT_EQ(json["peak_memory_bytes"]["worker-0"], 12345);
+  EXPECT_EQ(json["peak_memory_bytes"]["worker-1"], 6);
+  EXPECT_EQ(json["peak_activation_bytes"]["worker-0"], 678);
   EXPECT_EQ(json["seconds"], 60.25);
 }
 

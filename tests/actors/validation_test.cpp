@@ -73,6 +73,28 @@ TEST(validation, is_the_mean_over_counted_tokens_of_all_windows) {
   }
 }
 
+TEST(validation, has_the_same_bits_when_its_shares_are_computed_apart) {
+  bench b(1);
+  for (const std::uint64_t windows : {1, 5, 11}) {
+    for (const std::uint32_t shares : {1u, 3u, 4u, 7u}) {
+      const validation_result expected = *b.validate_at_once(2 * seq_len, windows, shares);
+      for (std::uint32_t first = 1; first <= shares; ++first) {
+        std::vector<leaf_loss> all;
+        for (const tree_node& part : {tree_node{0, first}, tree_node{first, shares - first}}) {
+          model::evaluation evaluation(b.net, 3 * seq_len);
+          for (const leaf_loss& loss : *share_losses(evaluation, b.state, seq_len,
+                                                     {windows, shares}, part, bench::window)) {
+            EXPECT_EQ(loss.leaf, all.size());
+            all.push_back(loss);
+          }
+        }
+        EXPECT_EQ(add_shares(all).loss, expected.loss) << windows << " " << shares << " " << first;
+        EXPECT_EQ(add_shares(all).tokens, expected.tokens);
+      }
+    }
+  }
+}
+
 TEST(validation, of_windows_that_do_not_count_is_zero) {
   bench b(1);
   model::evaluation evaluation(b.net, seq_len);

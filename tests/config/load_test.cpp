@@ -166,14 +166,14 @@ TEST(load, the_spelling_in_the_message_is_the_users_even_behind_other_letters) {
 
 TEST(load, all_problems_are_reported_together_in_the_order_of_the_file) {
   EXPECT_THAT(
-      complaints("learning_rate = 1\n[training]\nsteps = 0\nblock_size = 4\n[elastic]\n"
-                 "min_members = 2\n",
+      complaints("learning_rate = 1\n[training]\nsteps = 0\nblock_size = 4\n[checkpoint]\n"
+                 "interval = 2\n",
                  {"training.stepss=1"}, {"TROUPE_OPTIMIZER_LRR=1"}),
       ElementsAre(HasSubstr("run.toml:1: learning_rate: unknown key; it is optimizer.lr here"),
                   HasSubstr("run.toml:3: training.steps: 0 is out of bounds"),
                   HasSubstr("run.toml:4: training.block_size: unknown key; it is "
                             "training.seq_len here"),
-                  HasSubstr("run.toml:6: elastic.min_members: known key, but not in this "
+                  HasSubstr("run.toml:6: checkpoint.interval: known key, but not in this "
                             "version"),
                   HasSubstr("environment: TROUPE_OPTIMIZER_LRR: names no key; the nearest is "
                             "TROUPE_OPTIMIZER_LR"),

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <random>
@@ -53,9 +54,9 @@ void expect_documented_sums(gradient_tree& tree, const std::vector<std::vector<f
 
 TEST(gradient_tree, adds_in_the_documented_order_for_every_number_of_leaves) {
   const auto device = compute::make_cpu_executor(1);
-  for (std::size_t n = 1; n <= 33; ++n) {
-    gradient_tree tree(*device, elements, n);
-    const auto leaves = random_leaves(n, static_cast<unsigned>(n));
+  for (std::uint32_t n = 1; n <= 33; ++n) {
+    gradient_tree tree(*device, elements, {0, n}, n);
+    const auto leaves = random_leaves(n, n);
     for (const auto& leaf : leaves) fill_leaf(tree, *device, leaf);
     expect_documented_sums(tree, leaves);
   }
@@ -63,8 +64,8 @@ TEST(gradient_tree, adds_in_the_documented_order_for_every_number_of_leaves) {
 
 TEST(gradient_tree, keeps_few_buffers_and_uses_them_again) {
   const auto device = compute::make_cpu_executor(1);
-  for (std::size_t n = 1; n <= 33; ++n) {
-    gradient_tree tree(*device, elements, n);
+  for (std::uint32_t n = 1; n <= 33; ++n) {
+    gradient_tree tree(*device, elements, {0, n}, n);
     const std::size_t most = (std::bit_width(n - 1) + 2) * elements * sizeof(float);
     std::size_t after_first_step = 0;
     for (unsigned step = 1; step <= 3; ++step) {
@@ -84,13 +85,45 @@ TEST(gradient_tree, keeps_few_buffers_and_uses_them_again) {
 
 TEST(gradient_tree, forgets_an_open_leaf_when_reset) {
   const auto device = compute::make_cpu_executor(1);
-  gradient_tree tree(*device, elements, 2);
+  gradient_tree tree(*device, elements, {0, 2}, 2);
   const auto leaves = random_leaves(2, 4);
   fill_leaf(tree, *device, leaves[1]);
   tree.leaf().host<float>()[0] = 5;
   tree.reset();
   for (const auto& leaf : leaves) fill_leaf(tree, *device, leaf);
   expect_documented_sums(tree, leaves);
+}
+
+// Every run of every tree: the nodes are those that tree.hpp names, each with the documented sum of
+// its own leaves, which is what a tree over only these leaves gives.
+TEST(gradient_tree, completes_the_largest_nodes_of_any_run_of_leaves) {
+  const auto device = compute::make_cpu_executor(1);
+  for (std::uint32_t n = 1; n <= 11; ++n) {
+    const auto leaves = random_leaves(n, n);
+    for (std::uint32_t first = 0; first < n; ++first) {
+      for (std::uint32_t count = 1; first + count <= n; ++count) {
+        gradient_tree tree(*device, elements, {first, count}, n);
+        for (std::uint32_t i = 0; i < count; ++i) {
+          EXPECT_FALSE(tree.complete());
+          fill_leaf(tree, *device, leaves[first + i]);
+        }
+        EXPECT_TRUE(tree.complete());
+        EXPECT_EQ(tree.bytes(),
+                  gradient_tree::buffers_needed({first, count}, n) * elements * sizeof(float));
+        std::size_t covered = 0;
+        for (const tree_node& node : complete_nodes(first, count, n)) {
+          gradient_tree alone(*device, elements, {0, node.leaves}, node.leaves);
+          for (std::uint32_t i = 0; i < node.leaves; ++i) {
+            fill_leaf(alone, *device, leaves[node.first + i]);
+          }
+          ASSERT_TRUE(std::ranges::equal(tree.node(node).host<float>(), alone.sum().host<float>()))
+              << "leaves " << node.first << " + " << node.leaves << " of " << n;
+          covered += node.leaves;
+        }
+        EXPECT_EQ(covered, count);
+      }
+    }
+  }
 }
 
 TEST(tree, sums_doubles_in_the_same_order) {

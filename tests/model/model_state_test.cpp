@@ -47,6 +47,20 @@ TEST(initialize, gives_the_same_bits_for_ever) {
   EXPECT_NE(initialized(tests::tiny_llama(), 1235).hash(), golden_llama);
 }
 
+TEST(initial_values, are_the_same_for_any_part_of_a_layer) {
+  for (const description& d : {tests::tiny_gpt2(), tests::tiny_llama()}) {
+    initialized model(d, 7);
+    for (std::size_t l = 0; l < model.layout.size(); ++l) {
+      const std::span<const float> whole = model.state.layers[l].parameters.all().host<float>();
+      for (std::size_t first = 0, size = 1; first < whole.size(); first += size, size += 331) {
+        std::vector<float> part(std::min(size, whole.size() - first));
+        initial_values(d, model.layout, 7, l, first, part);
+        ASSERT_TRUE(std::ranges::equal(part, whole.subspan(first, part.size()))) << first;
+      }
+    }
+  }
+}
+
 TEST(initialize, draws_matrices_with_the_familys_spread) {
   for (description d : {tests::tiny_gpt2(), tests::tiny_llama()}) {
     d.width = 120;

@@ -45,6 +45,15 @@ struct fixture {
     std::ranges::copy(random_values(layer.elements, 1), parameters().begin());
     gradient = random_values(layer.elements, 2);
   }
+  void update(compute::ops& ops, std::size_t block) {
+    const std::size_t at = block * block_elements, size = layer.block_size(block);
+    update_block(
+        ops, layer, block, settings, scalars,
+        {.gradient = compute::host_view(std::span<const float>(gradient).subspan(at, size)),
+         .parameters = state.parameters.part(at, size),
+         .first_moment = state.first_moment.part(at, size),
+         .second_moment = state.second_moment.part(at, size)});
+  }
   std::span<float> parameters() { return state.parameters.all().host<float>(); }
 
   std::unique_ptr<compute::executor> device;
@@ -60,8 +69,7 @@ TEST(optimizer, decays_matrices_only) {
   const std::vector<float> before(f.parameters().begin(), f.parameters().end());
   f.device->run([&](compute::ops& ops) {
     for (std::size_t b = 0; b < f.layer.blocks(); ++b) {
-      update_block(ops, f.layer, b, compute::host_view(std::span<const float>(f.gradient)),
-                   settings, f.scalars, f.state);
+      f.update(ops, b);
     }
   });
   for (const tensor_info& t : f.layer.tensors) {
@@ -78,9 +86,7 @@ TEST(optimizer, block_borders_and_their_order_do_not_show) {
   fixture by_block, at_once;
   by_block.device->run([&](compute::ops& ops) {
     for (std::size_t b = by_block.layer.blocks(); b-- > 0;) {
-      update_block(ops, by_block.layer, b,
-                   compute::host_view(std::span<const float>(by_block.gradient)), settings,
-                   by_block.scalars, by_block.state);
+      by_block.update(ops, b);
     }
   });
   at_once.device->run([&](compute::ops& ops) {
@@ -117,10 +123,7 @@ TEST(optimizer, block_borders_and_their_order_do_not_show) {
 TEST(optimizer, updates_one_block_and_nothing_beside_it) {
   fixture f;
   const std::vector<float> before(f.parameters().begin(), f.parameters().end());
-  f.device->run([&](compute::ops& ops) {
-    update_block(ops, f.layer, 1, compute::host_view(std::span<const float>(f.gradient)), settings,
-                 f.scalars, f.state);
-  });
+  f.device->run([&](compute::ops& ops) { f.update(ops, 1); });
   for (std::size_t i = 0; i < before.size(); ++i) {
     ASSERT_EQ(f.parameters()[i] != before[i], i / block_elements == 1) << i;
   }

@@ -103,6 +103,63 @@ TEST(training_pass, a_tied_table_gets_the_gradients_of_head_and_embedding) {
   }
 }
 
+// A pass over a part of the virtual ranks, fed job by job, against the nodes that a whole pass over
+// only the node's ranks gives: dropout's keys are positions in the global batch, so the part must
+// know where it stands.
+TEST(training_pass, of_some_virtual_ranks_completes_their_nodes_with_the_bits_of_the_whole) {
+  constexpr std::size_t ranks = 5, per_rank = 2;
+  for (description d : {tests::tiny_gpt2(), tests::tiny_llama()}) {
+    d.dropout = 0.1;
+    for (const bool tied : {true, false}) {
+      d.tied = tied;
+      subject s(d, seq_len);
+      const tests::token_batch batch =
+          tests::random_batch(4, 1, ranks * per_rank * seq_len, d.vocabulary);
+      const auto run_jobs = [&](training_pass& pass) {
+        const std::size_t at = pass.ranks().first * per_rank * seq_len;
+        const std::size_t rows = pass.sequences() * seq_len;
+        std::vector<layer_source> complete;
+        std::vector<std::size_t> needed;
+        for (step_job& job : pass.jobs(s.state, 1, std::span(batch.tokens).subspan(at, rows),
+                                       std::span(batch.targets).subspan(at, rows))) {
+          if (job.needs) needed.push_back(*job.needs);
+          s.device->run(job.work);
+          for (const layer_source& c : job.completes) complete.push_back(c);
+        }
+        std::vector<std::size_t> every;
+        std::vector<layer_source> in_order = {{s.layout.size() - 1, 0}};
+        if (tied) in_order.push_back({0, 1});
+        for (std::size_t l = 0; l < s.layout.size(); ++l) every.push_back(l);
+        for (std::size_t l = s.layout.size() - 1; l-- > 0;) in_order.push_back({l, 0});
+        EXPECT_EQ(needed, every);
+        EXPECT_EQ(complete, in_order);
+        return complete;
+      };
+      for (std::uint32_t first = 0; first < ranks; ++first) {
+        for (std::uint32_t count = 1; first + count <= ranks; ++count) {
+          // Micro-batches of 3 sequences, which span virtual ranks of 2.
+          training_pass part(s.net, {ranks * per_rank, ranks, 3}, {first, count});
+          const std::vector<layer_source> sources = run_jobs(part);
+          for (const tree_node& node : complete_nodes(first, count, ranks)) {
+            training_pass alone(s.net, {ranks * per_rank, ranks, 1}, {node.first, node.leaves});
+            run_jobs(alone);
+            for (const layer_source& of : sources) {
+              ASSERT_TRUE(std::ranges::equal(part.node(of, node).host<float>(),
+                                             alone.node(of, node).host<float>()))
+                  << "layer " << of.layer << ", ranks " << node.first << " + " << node.leaves;
+            }
+            for (std::uint32_t r = 0; r < node.leaves; ++r) {
+              EXPECT_EQ(part.losses().loss_sums[node.first - first + r],
+                        alone.losses().loss_sums[r]);
+              EXPECT_EQ(part.losses().tokens[node.first - first + r], alone.losses().tokens[r]);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(training_pass, gives_the_same_sums_when_run_again) {
   subject s(tests::tiny_gpt2(), seq_len);
   const tests::token_batch batch = tests::random_batch(4, 1, 6 * seq_len, s.d.vocabulary);

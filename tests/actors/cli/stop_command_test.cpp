@@ -1,11 +1,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <sstream>
 
 #include "actors/cli/commands.hpp"
+#include "actors/run_address.hpp"
 #include "actors/run_directory.hpp"
+#include "actors/status_server.hpp"
 #include "tests/model/data/data_files.hpp"
 
 namespace troupe::actors::cli {
@@ -73,6 +76,35 @@ TEST(stop_command, sends_term_to_the_process_that_holds_the_run) {
   EXPECT_EQ(WEXITSTATUS(end), 42);
   close(told[0]);
   close(told[1]);
+}
+
+// The launcher is gone and its number is nobody's, but a worker holds the lock and answers.
+TEST(stop_command, asks_at_the_port_where_no_process_of_that_number_holds_the_run) {
+  folder place;
+  const std::string path = place / "run";
+  const auto run = run_directory::claim(real_file_system(), path, real_clock());
+  ASSERT_TRUE(run);
+  place.write("run/lock", "1073741824\n");
+  place.write("run/secret", "word\n");
+  std::atomic<int> stops = 0;
+  auto server = status_server::start("127.0.0.1:0", {.secret = "word", .stop = [&] { ++stops; }});
+  ASSERT_TRUE(server);
+  world_status seen;
+  seen.run_id = run->run_id();
+  (*server)->publish(std::make_shared<const world_status>(seen));
+  const outcome unknown = stop(path);
+  EXPECT_EQ(unknown.code, 73);
+  EXPECT_NE(unknown.err.find("1073741824"), std::string::npos) << unknown.err;
+  const std::uint16_t port = (*server)->address().port;
+  ASSERT_TRUE(publish_address(real_file_system(), path,
+                              {run->run_id(), generation(0), "127.0.0.1", port, port}));
+  const outcome o = stop(path);
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_EQ(stops, 1);
+  place.write("run/secret", "another\n");
+  EXPECT_EQ(stop(path).code, 73);
+  EXPECT_EQ(stops, 1);
+  EXPECT_EQ(stop(to_text((*server)->address())).code, 64);
 }
 
 }  // namespace

@@ -130,6 +130,17 @@ TEST_P(every_file_system, publish_is_write_once_and_leaves_no_temporary_name) {
   EXPECT_THAT(names(""), ElementsAre("plan"));
 }
 
+TEST_P(every_file_system, keeps_a_private_file_for_its_owner) {
+  EXPECT_EQ(*publish_private(fs(), at("a"), "mine"), publish_outcome::published);
+  EXPECT_EQ(*publish_private(fs(), at("a"), "yours"), publish_outcome::taken);
+  EXPECT_EQ(content("a"), "mine");
+  EXPECT_THAT(names(""), ElementsAre("a"));
+  EXPECT_TRUE(*(*fs().open(at("a"), open_mode::read))->only_for_owner());
+  EXPECT_FALSE(fs().open(at("a"), open_mode::create_private));
+  EXPECT_EQ(*publish(fs(), at("b"), "for all"), publish_outcome::published);
+  EXPECT_FALSE(*(*fs().open(at("b"), open_mode::read))->only_for_owner());
+}
+
 TEST_P(every_file_system, read_file_refuses_more_than_expected) {
   ASSERT_TRUE(replace(fs(), at("a"), "12345"));
   EXPECT_EQ(content("a"), "12345");

@@ -79,12 +79,15 @@ struct run_state {
     }
     return all;
   }
-  std::vector<layer_memory> memory() {
-    std::vector<layer_memory> all;
-    for (std::size_t i = 0; i < layout.size(); ++i) {
-      all.push_back({values[0][i], values[1][i], values[2][i]});
-    }
-    return all;
+  // Everything; valid while this object stays where it is.
+  block_places memory() {
+    return [this](std::size_t layer, std::size_t block) {
+      const auto part = [&](std::size_t kind) {
+        return std::span(values[kind][layer])
+            .subspan(block * model::block_elements, layout[layer].block_size(block));
+      };
+      return state_memory{part(0), part(1), part(2)};
+    };
   }
   bool same_bits(const run_state& other) const {
     for (std::size_t k = 0; k < 3; ++k) {

@@ -141,5 +141,60 @@ TEST(load, reports_a_read_error_with_its_path) {
                         "Input/output error"));
 }
 
+// As a member of a world reads: parameters of the whole model, moments of what it holds.
+class load_of_some_blocks : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(save_step(memory, 10, two_block_model())); }
+  // Everything of the second block of the embedding; else the parameters.
+  state_memory place(std::size_t layer, std::size_t block) {
+    const state_memory all = state.memory()(layer, block);
+    if (layer == 0 && block == 1) return all;
+    return {all.parameters, {}, {}};
+  }
+
+  memory_file_system memory;
+  run_state state{two_block_model()}, saved_state{two_block_model(), 10};
+};
+
+TEST_F(load_of_some_blocks, reads_what_has_a_place_and_nothing_else) {
+  faulty_file_system twin(memory);
+  const auto loaded = load(twin, folder_of(10), state.layout,
+                           [this](std::size_t l, std::size_t b) { return place(l, b); });
+  ASSERT_TRUE(loaded) << reason(loaded);
+  for (std::size_t l = 0; l < state.layout.size(); ++l) {
+    for (std::size_t b = 0; b < state.layout[l].blocks(); ++b) {
+      const state_memory found = state.memory()(l, b), expected = saved_state.memory()(l, b);
+      const auto same = [](std::span<float> x, std::span<float> y) {
+        return std::memcmp(x.data(), y.data(), x.size_bytes()) == 0;
+      };
+      const bool held = l == 0 && b == 1;
+      EXPECT_TRUE(same(found.parameters, expected.parameters)) << l << " " << b;
+      EXPECT_EQ(same(found.first_moments, expected.first_moments), held) << l << " " << b;
+      EXPECT_EQ(same(found.second_moments, expected.second_moments), held) << l << " " << b;
+    }
+  }
+  for (const std::string& operation : twin.operations()) {
+    EXPECT_THAT(operation, testing::Not(testing::ContainsRegex("read .*head.*moments")));
+  }
+}
+
+TEST_F(load_of_some_blocks, notices_damage_in_what_it_reads) {
+  const auto damage = [&](const std::string& name, std::size_t at) {
+    const std::string path = join_path(folder_of(10), name), before = content(memory, path);
+    std::string bytes = before;
+    bytes[at] ^= 1;
+    put(memory, path, bytes);
+    const bool loads = bool(load(memory, folder_of(10), state.layout,
+                                 [this](std::size_t l, std::size_t b) { return place(l, b); }));
+    EXPECT_FALSE(verify(memory, folder_of(10)));
+    put(memory, path, before);
+    return loads;
+  };
+  EXPECT_FALSE(damage("head.parameters.safetensors", 4096));
+  EXPECT_FALSE(damage("embedding.second_moments.safetensors", 4096 + (1 << 20)));
+  EXPECT_TRUE(damage("embedding.second_moments.safetensors", 4096));  // not its block
+  EXPECT_TRUE(damage("head.first_moments.safetensors", 4096));
+}
+
 }  // namespace
 }  // namespace troupe::checkpoint

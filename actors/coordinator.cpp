@@ -1,0 +1,345 @@
+#include "actors/coordinator.hpp"
+
+#include <algorithm>
+
+#include "actors/messages.hpp"
+#include "actors/protocol/step_collector.hpp"
+#include "config/base/tree.hpp"
+
+namespace troupe::actors {
+namespace {
+
+using protocol::decision_record;
+using protocol::record_notice;
+
+// The coordinator's messages to itself: answers of store and recorder, and the end of patience.
+struct line_written {
+  std::uint64_t step;
+};
+struct folder_ready {
+  std::string folder;
+};
+struct save_finished {
+  saved_hashes hashes;
+};
+struct records_complete {};
+struct patience_over {
+  std::uint64_t step;
+};
+struct trouble {
+  error why;
+};
+
+}  // namespace
+}  // namespace troupe::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::line_written)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::folder_ready)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::save_finished)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::records_complete)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::patience_over)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::trouble)
+
+namespace troupe::actors {
+namespace {
+
+std::vector<std::uint32_t> blocks_of_layers(const world_shape& shape) {
+  std::vector<std::uint32_t> counts;
+  for (const auto& layer : shape.layers) counts.push_back(static_cast<std::uint32_t>(layer.size()));
+  return counts;
+}
+
+class coordinator_state {
+ public:
+  void begin(caf::event_based_actor* self, shared_context around,
+             const coordinator_surroundings& surroundings, const starting_point& from);
+
+  void take(const incoming& m);
+  void written(std::uint64_t step);
+  void write_into(const std::string& folder);
+  void saved(const saved_hashes& hashes);
+  void close();
+  void give_up_step(std::uint64_t step);
+  void fail(const error& why) {
+    if (phase_ == phase::saving) {
+      surroundings_->store.abandon_save(done_, folder_);
+      records().save_failed(done_, why);
+    }
+    around_->fail(why);
+  }
+
+ private:
+  enum class phase : std::uint8_t { asleep, gathering, stepping, ending, saving, closing };
+
+  void has_address(member_id who, const std::vector<std::byte>& where);
+  void is_ready(member_id who);
+  void collect(member_id from, const protocol::vote& v);
+  void decide(const protocol::step_votes& sums);
+  void count_skips(const decision_record& record);
+  void recorded(member_id by, std::uint64_t step);
+  void collect(const protocol::validation_share& share);
+  void stop(const std::string& why);
+  void end_if_complete();
+  void collect(member_id from, const protocol::save_share& share);
+
+  recorder& records() { return surroundings_->records; }
+  const coordinator_settings& settings() const { return surroundings_->settings; }
+  template <class T, class Message>
+  run_store::answer<T> tell(Message make) {
+    return [me = self_, make](result<T> r) {
+      if (!r) return caf::anon_send(me, trouble{r.failure()});
+      caf::anon_send(me, make(std::move(*r)));
+    };
+  }
+
+  shared_context around_;
+  const coordinator_surroundings* surroundings_ = nullptr;
+  caf::event_based_actor* actor_ = nullptr;
+  caf::actor self_;
+  phase phase_ = phase::asleep;
+  std::map<member_id, std::vector<std::byte>> addresses_;
+  std::set<member_id> ready_;
+  std::optional<protocol::step_collector> steps_;
+
+  std::uint64_t done_ = 0;  // newest decided step
+  std::uint64_t updates_ = 0, tokens_ = 0;
+  std::uint64_t lines_ = 0;  // steps whose lines are known to be written
+  std::uint64_t skipped_in_a_row_ = 0;
+  decision_record last_;
+  record_notice notice_;
+  std::map<std::uint64_t, committed_step> unstable_;  // decided, not yet stable
+  std::map<member_id, protocol::step_facts> facts_;
+  std::string stop_why_;
+
+  std::uint64_t validating_ = 0;  // the step whose validation is being measured, 0: none
+  std::map<std::uint32_t, protocol::leaf_loss> validation_;
+
+  std::string folder_;
+  std::map<member_id, protocol::save_share> shares_;
+  std::string not_finite_in_;  // a layer with a parameter that is no finite number
+};
+
+void coordinator_state::begin(caf::event_based_actor* self, shared_context around,
+                              const coordinator_surroundings& surroundings,
+                              const starting_point& from) {
+  around_ = std::move(around);
+  surroundings_ = &surroundings;
+  actor_ = self;
+  self_ = caf::actor_cast<caf::actor>(self);
+  if (around_->plan.coordinator != around_->self) return;
+  phase_ = phase::gathering;
+  steps_.emplace(around_->plan, blocks_of_layers(around_->work.shape()));
+  done_ = lines_ = from.step;
+  updates_ = from.updates;
+  tokens_ = from.tokens;
+  records().started(around_->plan, from);
+}
+
+void coordinator_state::take(const incoming& m) {
+  if (phase_ == phase::asleep) return;
+  if (const auto* v = std::get_if<protocol::vote>(&m.what)) return collect(m.from, *v);
+  if (const auto* r = std::get_if<protocol::recorded>(&m.what)) return recorded(m.from, r->step);
+  if (std::holds_alternative<protocol::ready>(m.what)) return is_ready(m.from);
+  if (const auto* b = std::get_if<protocol::bulk_address>(&m.what)) {
+    return has_address(m.from, b->where);
+  }
+  if (const auto* s = std::get_if<protocol::validation_share>(&m.what)) return collect(*s);
+  if (const auto* s = std::get_if<protocol::save_share>(&m.what)) return collect(m.from, *s);
+  if (const auto* s = std::get_if<protocol::stop_wish>(&m.what)) return stop(s->why);
+  if (const auto* h = std::get_if<protocol::heartbeat>(&m.what)) records().heard_of(m.from, *h);
+}
+
+void coordinator_state::has_address(member_id who, const std::vector<std::byte>& where) {
+  addresses_[who] = where;
+  if (addresses_.size() < around_->plan.members.size()) return;
+  protocol::address_table table;
+  for (const auto& [id, at] : addresses_) table.addresses.push_back({id, at});
+  around_->mail.broadcast(table);
+}
+
+void coordinator_state::is_ready(member_id who) {
+  if (phase_ != phase::gathering) return;
+  ready_.insert(who);
+  if (ready_.size() < around_->plan.members.size()) return;
+  phase_ = phase::stepping;
+  around_->mail.broadcast(protocol::go{});
+  if (done_ >= settings().steps) return give_up_step(done_ + 1);
+  if (!stop_why_.empty()) give_up_step(done_ + 1);
+}
+
+void coordinator_state::collect(member_id from, const protocol::vote& v) {
+  if (phase_ != phase::stepping || v.step != done_ + 1) return;  // of a step that was given up
+  recorded(from, v.step - 1);
+  result<std::optional<protocol::step_votes>> sums = steps_->add(from, v);
+  if (!sums) return around_->fail(sums.failure());
+  facts_[from] = v.facts;
+  if (sums->has_value()) decide(**sums);
+}
+
+void coordinator_state::decide(const protocol::step_votes& sums) {
+  const std::uint64_t step = done_ + 1;
+  last_ = protocol::decide(step, updates_, sums,
+                           {.max_norm = settings().max_norm,
+                            .skip_nonfinite = settings().skip_nonfinite,
+                            .lr = settings().rate(step)});
+  steps_->decided();
+  done_ = step;
+  updates_ = last_.updates;
+  tokens_ += static_cast<std::uint64_t>(last_.tokens);
+  const bool last = step >= settings().steps || !stop_why_.empty();
+  const std::uint64_t freq = settings().validation_freq;
+  notice_ = {.record = last_,
+             .last = last,
+             .validate = freq > 0 && (step % freq == 0 || step >= settings().steps),
+             .lines = lines_};
+  if (notice_.validate) {
+    validating_ = step;
+    validation_.clear();
+  }
+  std::uint32_t computing = 0;
+  for (const protocol::plan_member& m : around_->plan.members) computing += m.leaves > 0 ? 1 : 0;
+  unstable_[step] = {last_, computing, around_->plan.number, facts_};
+  if (last) phase_ = phase::ending;
+  around_->mail.broadcast(notice_);
+  count_skips(last_);
+}
+
+void coordinator_state::count_skips(const decision_record& record) {
+  skipped_in_a_row_ = record.skip ? skipped_in_a_row_ + 1 : 0;
+  if (skipped_in_a_row_ <= settings().max_skipped_steps) return;
+  around_->fail(
+      {exit_code::bad_data,
+       std::to_string(skipped_in_a_row_) + " steps in a row were skipped, the last one is step " +
+           std::to_string(record.step) + " (" + record.why_skipped +
+           "); training.max_skipped_steps is " + std::to_string(settings().max_skipped_steps) +
+           ". The last checkpoint stays as it is; try a lower optimizer.lr, a longer warm-up, or "
+           "look at the data of these steps"});
+}
+
+void coordinator_state::recorded(member_id by, std::uint64_t step) {
+  const std::optional<std::uint64_t> stable = steps_->recorded(by, step);
+  if (!stable) return;
+  // In order: a step is stable before the next one is decided, or at the latest with it.
+  while (!unstable_.empty() && unstable_.begin()->first <= *stable) {
+    const committed_step committed = std::move(unstable_.begin()->second);
+    unstable_.erase(unstable_.begin());
+    around_->points.committed(around_->self, committed.record.step);
+    records().committed(committed, [me = self_, at = committed.record.step](status s) {
+      if (!s) return caf::anon_send(me, trouble{s.failure()});
+      caf::anon_send(me, line_written{at});
+    });
+  }
+}
+
+void coordinator_state::written(std::uint64_t step) {
+  lines_ = std::max(lines_, step);
+  end_if_complete();
+}
+
+void coordinator_state::collect(const protocol::validation_share& share) {
+  if (share.step != validating_) return;
+  for (const protocol::leaf_loss& l : share.losses) validation_[l.leaf] = l;
+  if (validation_.size() < around_->plan.virtual_ranks) return;
+  std::vector<double> sums, tokens;
+  for (const auto& [leaf, loss] : validation_) {
+    sums.push_back(loss.loss_sum);
+    tokens.push_back(loss.tokens);
+  }
+  const double counted = tree_sum(tokens);
+  records().validated(share.step, counted > 0 ? tree_sum(sums) / counted : 0.0, counted);
+  validating_ = 0;
+  end_if_complete();
+}
+
+void coordinator_state::stop(const std::string& why) {
+  if (!stop_why_.empty() || phase_ > phase::stepping) return;  // the same notice, or ending anyway
+  stop_why_ = why;
+  records().asked_to_stop(done_, why);
+  if (phase_ == phase::stepping) {
+    actor_->delayed_send(self_, settings().patience, patience_over{done_ + 1});
+  }
+}
+
+void coordinator_state::give_up_step(std::uint64_t step) {
+  if (phase_ != phase::stepping || done_ + 1 != step) return;  // it was decided in time
+  phase_ = phase::ending;
+  notice_.record.step = done_;
+  notice_.last = true;
+  around_->mail.broadcast(notice_);
+  end_if_complete();
+}
+
+void coordinator_state::end_if_complete() {
+  if (phase_ != phase::ending || lines_ < done_ || validating_ != 0) return;
+  phase_ = phase::saving;
+  records().save_begins(done_);
+  if (!settings().keep) return write_into("");
+  surroundings_->store.begin_save(
+      done_, tell<std::string>([](std::string folder) { return folder_ready{std::move(folder)}; }));
+}
+
+void coordinator_state::write_into(const std::string& folder) {
+  folder_ = folder;
+  around_->mail.broadcast(protocol::save_request{done_, folder});
+}
+
+void coordinator_state::collect(member_id from, const protocol::save_share& share) {
+  if (phase_ != phase::saving || share.step != done_) return;
+  if (share.failure != 0) {
+    return fail({static_cast<exit_code>(share.failure),
+                 "the save of step " + std::to_string(done_) +
+                     " failed, older checkpoints are untouched: " + share.message});
+  }
+  shares_[from] = share;
+  if (shares_.size() < around_->plan.members.size()) return;
+  save_facts facts{
+      .step = done_, .updates = updates_, .tokens = tokens_, .record = last_, .blocks = {}};
+  for (const auto& [id, s] : shares_) {
+    if (not_finite_in_.empty()) not_finite_in_ = s.not_finite_in;
+    facts.blocks.insert(facts.blocks.end(), s.blocks.begin(), s.blocks.end());
+  }
+  if (!not_finite_in_.empty()) records().not_finite(done_, not_finite_in_);
+  std::ranges::sort(facts.blocks, {}, &protocol::saved_block::block);
+  surroundings_->store.finish_save(
+      folder_, facts, tell<saved_hashes>([](const saved_hashes& h) { return save_finished{h}; }));
+}
+
+void coordinator_state::saved(const saved_hashes& hashes) {
+  phase_ = phase::closing;
+  records().saved(done_, hashes);
+  const exit_code code = done_ >= settings().steps ? exit_code::ok : exit_code::interrupted;
+  records().finished(done_, code, stop_why_, [me = self_](status s) {
+    if (!s) return caf::anon_send(me, trouble{s.failure()});
+    caf::anon_send(me, records_complete{});
+  });
+}
+
+void coordinator_state::close() {
+  const exit_code code = done_ >= settings().steps ? exit_code::ok : exit_code::interrupted;
+  around_->mail.broadcast(protocol::farewell{static_cast<int>(code), stop_why_});
+}
+
+caf::behavior coordinator_actor(caf::stateful_actor<coordinator_state>* self, shared_context around,
+                                const coordinator_surroundings* surroundings,
+                                const starting_point& from) {
+  self->state.begin(self, std::move(around), *surroundings, from);
+  return {
+      [self](const incoming& m) { self->state.take(m); },
+      [self](const line_written& m) { self->state.written(m.step); },
+      [self](const folder_ready& m) { self->state.write_into(m.folder); },
+      [self](const save_finished& m) { self->state.saved(m.hashes); },
+      [self](const records_complete&) { self->state.close(); },
+      [self](const patience_over& m) { self->state.give_up_step(m.step); },
+      [self](const trouble& m) { self->state.fail(m.why); },
+  };
+}
+
+}  // namespace
+
+caf::actor spawn_coordinator(caf::event_based_actor* parent, shared_context around,
+                             const coordinator_surroundings& surroundings,
+                             const starting_point& from) {
+  return parent->spawn<caf::linked>(coordinator_actor, std::move(around), &surroundings, from);
+}
+
+}  // namespace troupe::actors

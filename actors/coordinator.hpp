@@ -1,0 +1,43 @@
+// The role that decides: collects votes, decides each step's record, knows what is stable, has it
+// recorded, and ends the run in order, with validation and a save. There is one in every process;
+// it is awake in the member that the plan names. Its monitor writes what is told to the outside.
+//
+//   gathering --all ready--> stepping --record with `last`--> ending --stable, written,
+//   validated--> saving --all shares--> closing --records complete--> farewell
+//
+// A notice to stop makes the next record the last one; a step that takes longer than the patience
+// is given up instead, and the version before it is saved.
+#pragma once
+
+#include <caf/all.hpp>
+#include <functional>
+
+#include "actors/generation_context.hpp"
+#include "actors/recorder.hpp"
+#include "actors/run_store.hpp"
+
+namespace troupe::actors {
+
+struct coordinator_settings {
+  std::uint64_t steps = 0;  // of the whole run
+  double max_norm = 0;
+  bool skip_nonfinite = true;
+  std::uint64_t max_skipped_steps = 0;       // in a row
+  std::uint64_t validation_freq = 0;         // steps; 0: none
+  bool keep = true;                          // write checkpoints, else only hash
+  std::function<float(std::uint64_t)> rate;  // learning rate of a step: pure
+  std::chrono::nanoseconds patience = std::chrono::seconds(5);
+};
+
+// Outlives the coordinator.
+struct coordinator_surroundings {
+  coordinator_settings settings;
+  run_store& store;
+  recorder& records;
+};
+
+caf::actor spawn_coordinator(caf::event_based_actor* parent, shared_context around,
+                             const coordinator_surroundings& surroundings,
+                             const starting_point& from);
+
+}  // namespace troupe::actors

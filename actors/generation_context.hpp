@@ -1,0 +1,37 @@
+// What the actors of one plan share in one process. Everything here lives on the loop's thread and
+// ends with the plan: a generation is never edited, the next plan gets a context and actors of its
+// own.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "actors/computation.hpp"
+#include "actors/protocol/plan.hpp"
+#include "actors/protocol_points.hpp"
+#include "actors/router.hpp"
+#include "config/base/error.hpp"
+
+namespace troupe::actors {
+
+class exchange;
+
+struct generation_context {
+  protocol::plan plan;
+  member_id self;
+  computation& work;
+  exchange& bulk;
+  router& mail;
+  protocol_points& points;
+  // This member's part of the run ends for this reason. Returns at once.
+  std::function<void(const error&)> fail;
+
+  const protocol::plan_member& me() const { return *plan.find(self); }
+};
+
+using shared_context = std::shared_ptr<generation_context>;
+
+// What an exception of a job says.
+error error_of(const std::exception_ptr& trouble);
+
+}  // namespace troupe::actors

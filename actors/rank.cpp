@@ -1,0 +1,245 @@
+#include "actors/rank.hpp"
+
+#include <chrono>
+
+#include "actors/data_loader.hpp"
+#include "actors/exchange.hpp"
+#include "actors/messages.hpp"
+#include "actors/optimizer_shard.hpp"
+#include "actors/protocol/member_step.hpp"
+#include "actors/stage.hpp"
+
+namespace troupe::actors {
+namespace {
+
+std::vector<std::uint32_t> blocks_of_layers(const world_shape& shape) {
+  std::vector<std::uint32_t> counts;
+  for (const auto& layer : shape.layers) counts.push_back(static_cast<std::uint32_t>(layer.size()));
+  return counts;
+}
+
+class rank_state {
+ public:
+  void begin(caf::event_based_actor* self, shared_context around, run_store& store);
+
+  void go() {
+    running_ = true;
+    load(progress_->step());
+    continue_if_possible();
+  }
+  void loaded(std::uint64_t step) {
+    loaded_ = step;
+    continue_if_possible();
+  }
+  void nodes_sent() { continue_if_possible(); }
+  void computed(step_computed m) {
+    computing_ = false;
+    if (abandoned_) return settle();
+    take(progress_->computed(m.step, std::move(m.losses)));
+  }
+  void failed(const job_failed& m) {
+    computing_ = false;
+    if (!abandoned_) return around_->fail(m.why);
+    settle();  // the computation was cancelled, as asked for
+  }
+  void ready(const block_ready& m) { take(progress_->block_ready(m.step, m.sum)); }
+  void see(const protocol::record_notice& notice);
+  void arrived(const protocol::parameters_header& header) {
+    see(header.decided);
+    block_at(header.block, header.decided.record.step);
+  }
+  void applied(const block_applied& m) {
+    ++applied_;
+    if (computes()) block_at(m.block, m.version);
+    settle();
+  }
+  void measured(const validation_measured& m) {
+    validating_ = false;
+    around_->mail.to_coordinator(protocol::validation_share{m.step, m.losses});
+    continue_if_possible();
+    settle();
+  }
+  void save(const protocol::save_request& m) {
+    save_ = m;
+    settle();
+  }
+
+ private:
+  bool computes() const { return around_->me().leaves > 0; }
+  std::size_t layers() const { return around_->work.shape().layers.size(); }
+  bool all_layers_here() const { return progress_->open_layers().size() == layers(); }
+
+  void load(std::uint64_t step) {
+    if (computes()) caf::anon_send(loader_, load_step{step});
+  }
+  void continue_if_possible();
+  void take(result<std::optional<protocol::vote>> complete);
+  void block_at(block_id block, std::uint64_t version);
+  void validate_if_asked();
+  void settle();
+
+  shared_context around_;
+  run_store* store_ = nullptr;
+  caf::actor self_, stage_, loader_;
+  std::optional<protocol::member_step> progress_;
+  std::size_t held_ = 0;     // blocks, as primary or backup
+  std::size_t applied_ = 0;  // of them, the newest record
+  protocol::record_notice seen_;
+  bool running_ = false;    // since go
+  bool computing_ = false;  // the stage is at work
+  bool stopped_ = false;    // the last record of this plan was seen
+  bool abandoned_ = false;  // ... before the step that was being computed was decided
+  bool validation_due_ = false, validating_ = false;
+  std::uint64_t loaded_ = 0;
+  std::optional<protocol::save_request> save_;
+};
+
+void rank_state::begin(caf::event_based_actor* self, shared_context around, run_store& store) {
+  around_ = std::move(around);
+  store_ = &store;
+  self_ = caf::actor_cast<caf::actor>(self);
+  const std::vector<block_id> primary = protocol::blocks_primary(around_->plan, around_->self);
+  const std::vector<block_id> backup = protocol::blocks_backed_up(around_->plan, around_->self);
+  held_ = applied_ = primary.size() + backup.size();
+  seen_.record.step = around_->plan.base;
+  progress_.emplace(blocks_of_layers(around_->work.shape()), primary.size(),
+                    around_->me().first_leaf, around_->me().leaves, around_->plan.base);
+  stage_ = spawn_stage(self, around_);
+  loader_ = spawn_data_loader(self, around_);
+  around_->mail.primary_shards.assign(layers(), {});
+  around_->mail.backup_shards.assign(layers(), {});
+  for (const block_id block : primary) {
+    caf::actor& shard = around_->mail.primary_shards[block.layer];
+    if (!shard) shard = spawn_optimizer_shard(self, around_, shard_role::primary, block.layer);
+  }
+  for (const block_id block : backup) {
+    caf::actor& shard = around_->mail.backup_shards[block.layer];
+    if (!shard) shard = spawn_optimizer_shard(self, around_, shard_role::backup, block.layer);
+  }
+}
+
+// Begins the step if its samples are here, nothing still reads the nodes of the one before, and
+// nothing else is to be done first.
+void rank_state::continue_if_possible() {
+  if (!running_ || stopped_ || computing_ || !computes()) return;
+  if (validation_due_ || validating_) return;
+  if (loaded_ != progress_->step() || around_->bulk.nodes_on_their_way()) return;
+  computing_ = true;
+  loaded_ = 0;
+  caf::anon_send(stage_, compute_step{progress_->step(), progress_->open_layers()});
+  load(progress_->step() + 1);
+}
+
+void rank_state::take(result<std::optional<protocol::vote>> complete) {
+  if (!complete) return around_->fail(complete.failure());
+  if (!complete->has_value()) return;
+  protocol::vote& vote = **complete;
+  const work_seconds seconds = around_->work.take_seconds();
+  vote.facts.data = seconds.data;
+  vote.facts.forward = seconds.forward;
+  vote.facts.backward = seconds.backward;
+  vote.facts.reduce = seconds.reduce;
+  vote.facts.apply = seconds.apply;
+  vote.facts.activation_bytes = around_->work.activation_bytes();
+  around_->points.voted(around_->self, vote);
+  around_->mail.to_coordinator(std::move(vote));
+}
+
+void rank_state::see(const protocol::record_notice& notice) {
+  const std::uint64_t step = notice.record.step;
+  if (step + 1 == progress_->step() && notice.last && !stopped_) {
+    // The plan ends at the version that is here; what is being computed will not be decided.
+    stopped_ = abandoned_ = true;
+    if (computing_) caf::anon_send(stage_, cancel_step{});
+    return settle();
+  }
+  if (step != progress_->step()) return;  // seen before
+  if (status decided = progress_->decided(step); !decided) return around_->fail(decided.failure());
+  seen_ = notice;
+  stopped_ = notice.last;
+  applied_ = 0;
+  computing_ = false;
+  validation_due_ = notice.validate && computes();
+  around_->points.record_seen(around_->self, notice);
+  around_->mail.to_coordinator(protocol::recorded{step});
+  for (const auto& shards : {&around_->mail.primary_shards, &around_->mail.backup_shards}) {
+    for (const caf::actor& shard : *shards) {
+      if (shard) caf::anon_send(shard, step_decided{notice});
+    }
+  }
+  continue_if_possible();
+}
+
+void rank_state::block_at(block_id block, std::uint64_t version) {
+  result<std::optional<std::uint32_t>> opened = progress_->block_at(block, version);
+  if (!opened) return around_->fail(opened.failure());
+  if (!opened->has_value()) return;
+  if (computing_) caf::anon_send(stage_, open_layer{**opened});
+  validate_if_asked();
+}
+
+void rank_state::validate_if_asked() {
+  if (!validation_due_ || !all_layers_here()) return;
+  validation_due_ = false;
+  validating_ = true;
+  around_->work.evaluate([me = self_, ctx = around_, step = seen_.record.step](
+                             computation::trouble trouble, std::vector<leaf_loss> losses) {
+    if (trouble) return ctx->fail(error_of(trouble));
+    caf::anon_send(me, validation_measured{step, std::move(losses)});
+  });
+}
+
+// Writes this member's blocks once all of them are at the version asked for and nothing computes.
+void rank_state::settle() {
+  if (!save_ || computing_ || validating_ || validation_due_ || applied_ < held_) return;
+  const protocol::save_request request = *save_;
+  save_.reset();
+  if (request.step != seen_.record.step) {
+    return around_->fail({exit_code::defect, "a save was asked for of another version"});
+  }
+  store_->write_blocks(request.step, request.folder,
+                       protocol::blocks_primary(around_->plan, around_->self), around_->work,
+                       [ctx = around_, request](result<protocol::save_share> written) {
+                         protocol::save_share share;
+                         if (written) {
+                           share = std::move(*written);
+                         } else {
+                           share.failure = static_cast<int>(written.failure().code);
+                           share.message = written.failure().message;
+                         }
+                         share.step = request.step;
+                         ctx->mail.to_coordinator(std::move(share));
+                       });
+}
+
+caf::behavior rank_actor(caf::stateful_actor<rank_state>* self, shared_context around,
+                         run_store* store) {
+  self->state.begin(self, std::move(around), *store);
+  return {
+      [self](const incoming& m) {
+        if (const auto* notice = std::get_if<protocol::record_notice>(&m.what)) {
+          self->state.see(*notice);
+        } else if (const auto* save = std::get_if<protocol::save_request>(&m.what)) {
+          self->state.save(*save);
+        } else if (std::holds_alternative<protocol::go>(m.what)) {
+          self->state.go();
+        }
+      },
+      [self](const step_loaded& m) { self->state.loaded(m.step); },
+      [self](const nodes_sent&) { self->state.nodes_sent(); },
+      [self](step_computed& m) { self->state.computed(std::move(m)); },
+      [self](const job_failed& m) { self->state.failed(m); },
+      [self](const block_ready& m) { self->state.ready(m); },
+      [self](const parameters_arrived& m) { self->state.arrived(m.header); },
+      [self](const block_applied& m) { self->state.applied(m); },
+      [self](const validation_measured& m) { self->state.measured(m); },
+  };
+}
+
+}  // namespace
+
+caf::actor spawn_rank(caf::event_based_actor* parent, shared_context around, run_store& store) {
+  return parent->spawn<caf::linked>(rank_actor, std::move(around), &store);
+}
+
+}  // namespace troupe::actors

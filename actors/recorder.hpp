@@ -1,0 +1,51 @@
+// What is told about a run: the doorway between the coordinator, which knows, and the record files,
+// the screen and the metrics, which need files and people's time. Every call comes back at once;
+// things are written in the order in which they were told. The real one is record_writer, the
+// simulated world keeps what it is told in memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "actors/protocol/messages.hpp"
+#include "actors/run_store.hpp"
+#include "config/base/error.hpp"
+
+namespace troupe::actors {
+
+struct committed_step {
+  protocol::decision_record record;
+  std::uint32_t world = 0;  // members that computed
+  generation plan;
+  std::map<member_id, protocol::step_facts> facts;
+};
+
+class recorder {
+ public:
+  using answer = std::function<void(status)>;
+
+  virtual ~recorder() = default;
+  // Once, before anything else: who the world is and from where it goes on.
+  virtual void started(const protocol::plan& p, const starting_point& from) = 0;
+  // Answered when the step's line is written.
+  virtual void committed(const committed_step& step, answer then) = 0;
+  virtual void validated(std::uint64_t step, double loss, double tokens) = 0;
+  virtual void asked_to_stop(std::uint64_t step, const std::string& why) = 0;
+  virtual void save_begins(std::uint64_t step) = 0;
+  virtual void saved(std::uint64_t step, const saved_hashes& what) = 0;
+  // Some parameter of the version that is saved is no finite number.
+  virtual void not_finite(std::uint64_t step, const std::string& layer) = 0;
+  virtual void save_failed(std::uint64_t step, const error& why) = 0;
+  virtual void member_lost(member_id who, const std::string& how) = 0;
+  // Somebody wanted to join who does not belong here; the run goes on as if nothing had been.
+  virtual void visitor_refused(const std::string& why) = 0;
+  // The last words; answered when everything is written.
+  virtual void finished(std::uint64_t step, exit_code code, const std::string& why,
+                        answer then) = 0;
+  // What a member is doing; often, for status only.
+  virtual void heard_of(member_id who, const protocol::heartbeat& what) = 0;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,72 @@
+// What the actors of a member ask of the run directory. Files may hang, so every call comes back at
+// once and is answered later on the loop's thread; the real one has a helper thread
+// (file_run_store), the simulated one answers in virtual time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/computation.hpp"
+#include "actors/protocol/messages.hpp"
+#include "comm/transport.hpp"
+#include "config/base/error.hpp"
+
+namespace troupe::actors {
+
+// From which state a run goes on.
+struct starting_point {
+  std::uint64_t step = 0;     // finished steps; 0: from the seed
+  std::uint64_t updates = 0;  // AdamW updates in them
+  std::uint64_t tokens = 0;   // counted target tokens in them
+  bool finished = false;      // nothing is left to do
+};
+
+// What a coordinator knows when a save is complete.
+struct save_facts {
+  std::uint64_t step = 0, updates = 0, tokens = 0;
+  protocol::decision_record record;
+  std::vector<protocol::saved_block> blocks;  // all, in model order
+};
+struct saved_hashes {
+  hash128 weights, state;
+  std::string folder;       // "": nothing was kept
+  std::uint64_t bytes = 0;  // all files together
+  bool was_there = false;   // an earlier save has the same bits
+};
+
+class run_store {
+ public:
+  template <class T>
+  using answer = std::function<void(result<T>)>;
+
+  virtual ~run_store() = default;
+
+  // --- the chain of plans ---
+  // Where the member that convenes the world listens; asked again and again until it is there.
+  virtual void find_convener(answer<comm::address> then) = 0;
+  virtual void announce(const comm::address& here, generation plan, answer<done> then) = 0;
+  // Fills in number and parent, links the plan into the chain and reads back what stands there.
+  virtual void publish_plan(const protocol::plan& wanted, answer<protocol::plan> then) = 0;
+
+  // --- state ---
+  virtual void choose_start(answer<starting_point> then) = 0;
+  // The share's state at this step into the computation's memory; step 0 is not asked for.
+  virtual void load(std::uint64_t step, const member_share& share, computation& into,
+                    answer<done> then) = 0;
+
+  // --- saving: begin and finish by the coordinator, write by every primary ---
+  virtual void begin_save(std::uint64_t step, answer<std::string> folder) = 0;
+  virtual void write_blocks(std::uint64_t step, const std::string& folder,
+                            const std::vector<block_id>& blocks, computation& from,
+                            answer<protocol::save_share> then) = 0;
+  virtual void finish_save(const std::string& folder, const save_facts& facts,
+                           answer<saved_hashes> then) = 0;
+  // A save that failed: what is written of it goes away.
+  virtual void abandon_save(std::uint64_t step, const std::string& folder) = 0;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,80 @@
+// The run directory of a simulated world: a chain of plans, saved states and records, in memory,
+// answered after some virtual time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "actors/recorder.hpp"
+#include "actors/run_store.hpp"
+#include "actors/sim/timeline.hpp"
+#include "actors/sim/toy_model.hpp"
+
+namespace troupe::actors::sim {
+
+// What all members share.
+class memory_store {
+ public:
+  memory_store(timeline& time, const clock_source& clock) : time_(time), clock_(clock) {}
+
+  // One member's view of it: answers come through its loop.
+  std::unique_ptr<run_store> view(std::function<void(std::function<void()>)> post);
+
+  std::vector<protocol::plan> plans;
+  std::optional<comm::address> convener;
+  struct saved_state {
+    save_facts facts;
+    std::map<block_id, toy_state> blocks;
+  };
+  std::map<std::uint64_t, saved_state> saves;  // by step
+  time_since_start answer_time = std::chrono::microseconds(200);
+
+ private:
+  friend class memory_store_view;
+  timeline& time_;
+  const clock_source& clock_;
+};
+
+// Keeps what it is told.
+class memory_recorder final : public recorder {
+ public:
+  explicit memory_recorder(std::function<void(std::function<void()>)> post)
+      : post_(std::move(post)) {}
+
+  void started(const protocol::plan&, const starting_point&) override {}
+  void committed(const committed_step& step, answer then) override {
+    lines.push_back(step);
+    post_([then = std::move(then)] { then(done{}); });
+  }
+  void validated(std::uint64_t step, double loss, double) override { validations[step] = loss; }
+  void asked_to_stop(std::uint64_t, const std::string&) override {}
+  void save_begins(std::uint64_t) override {}
+  void not_finite(std::uint64_t, const std::string&) override {}
+  void saved(std::uint64_t step, const saved_hashes& hashes) override {
+    saved_step = step;
+    hashes_saved = hashes;
+  }
+  void save_failed(std::uint64_t, const error&) override {}
+  void member_lost(member_id who, const std::string& how) override { lost[who] = how; }
+  void visitor_refused(const std::string& why) override { refused.push_back(why); }
+  void finished(std::uint64_t, exit_code code, const std::string&, answer then) override {
+    finished_with = code;
+    post_([then = std::move(then)] { then(done{}); });
+  }
+  void heard_of(member_id, const protocol::heartbeat&) override {}
+
+  std::vector<committed_step> lines;
+  std::map<std::uint64_t, double> validations;
+  std::map<member_id, std::string> lost;
+  std::vector<std::string> refused;
+  std::uint64_t saved_step = 0;
+  saved_hashes hashes_saved;
+  std::optional<exit_code> finished_with;
+
+ private:
+  std::function<void(std::function<void()>)> post_;
+};
+
+}  // namespace troupe::actors::sim

@@ -1,0 +1,212 @@
+#include "actors/sim/world.hpp"
+
+#include <algorithm>
+
+#include "config/base/error.hpp"
+
+namespace troupe::actors::sim {
+namespace {
+
+// The world's own draws: splitmix, seeded.
+std::uint64_t draw(std::uint64_t& state) {
+  std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+comm::secret the_secret() {
+  std::array<std::byte, comm::secret::size> bytes{};
+  bytes.fill(std::byte{7});
+  return comm::secret(bytes);
+}
+
+constexpr const char* run_id = "simulated";
+
+}  // namespace
+
+reference_settings toy_reference_settings() {
+  return {.max_norm = 1.0, .skip_nonfinite = true, .rate = [](std::uint64_t step) {
+            return 0.01f / static_cast<float>(1 + step % 7);
+          }};
+}
+
+world_parts usual_parts() {
+  return {[](member_id, const toy_shape& toy, timeline& time, const clock_source& clock,
+             const toy_speed& speed, std::function<void(std::function<void()>)> post,
+             std::function<void(std::uint64_t, std::uint32_t)> computed) {
+    return std::make_unique<toy_computation>(toy, time, clock, speed, std::move(post),
+                                             std::move(computed));
+  }};
+}
+
+world::world(const world_settings& settings, world_watcher& watcher, const world_parts& parts)
+    : settings_(settings),
+      network_(settings.seed, settings.network),
+      store_(time_, clock_),
+      random_(settings.seed ^ 0x5eed) {
+  using namespace std::chrono_literals;
+  // Between one and two units, anew each time: members drift against each other.
+  const auto about = [this](std::chrono::nanoseconds unit) {
+    return [this, unit] {
+      return unit +
+             std::chrono::nanoseconds(draw(random_) % static_cast<std::uint64_t>(unit.count()));
+    };
+  };
+  const toy_speed speed{about(200us), about(10us), about(50us)};
+  for (std::uint32_t i = 0; i < settings.members; ++i) {
+    auto made = std::make_unique<one>();
+    const std::string host = "host-" + std::to_string(i / settings.members_per_host);
+    comm::simulated_network::process process = network_.add_process(host);
+    made->process = process.id;
+    made->transport = std::move(process.transport);
+    if (of_process_.size() <= process.id.value) of_process_.resize(process.id.value + 1);
+    of_process_[process.id.value] = i;
+    members_.push_back(std::move(made));
+    one& m = *members_.back();
+    worker_settings worker;
+    worker.me.run_id = run_id;
+    worker.me.slot = "worker-" + std::to_string(i);
+    worker.me.wish = member_id(i);
+    worker.me.life = incarnation(1);
+    worker.me.address = comm::to_text(m.transport->control().local_address());
+    worker.me.host = worker.me.domain = host;
+    worker.me.numerics_class = "toy";
+    worker.convenes = i == 0;
+    worker.expected = settings.members;
+    worker.convener = member_id(0);
+    worker.virtual_ranks = settings.toy.virtual_ranks;
+    worker.backups = settings.backups;
+    const reference_settings in_force = toy_reference_settings();
+    coordinator_settings coordination;
+    coordination.steps = settings.steps;
+    coordination.max_norm = in_force.max_norm;
+    coordination.skip_nonfinite = in_force.skip_nonfinite;
+    coordination.max_skipped_steps = 10;
+    coordination.validation_freq = settings.validation_freq;
+    coordination.rate = in_force.rate;
+    introductions_settings gate{.me = worker.me, .key = the_secret()};
+    gate.number = [this] {
+      comm::nonce n;
+      for (std::byte& b : n) b = static_cast<std::byte>(draw(random_));
+      return n;
+    };
+    const auto post = [this, i](std::function<void()> work) {
+      if (!members_[i]->killed) members_[i]->body->driver().post(std::move(work));
+    };
+    m.records = std::make_unique<memory_recorder>(post);
+    m.view = store_.view(post);
+    m.body = std::make_unique<member>(
+        member_settings{clock_, *m.transport, watcher, worker, coordination, gate}, [&](loop& on) {
+          on.on_post([this, i] { mark(i); });
+          auto device = parts.computation(member_id(i), settings_.toy, time_, clock_, speed, post,
+                                          [&watcher, i](std::uint64_t step, std::uint32_t layer) {
+                                            watcher.layer_computed(member_id(i), step, layer);
+                                          });
+          members_[i]->device = device.get();
+          return member_outside{*m.view, *m.records, std::move(device)};
+        });
+    m.body->start();
+    mark(i);
+  }
+}
+
+world::~world() {
+  // Members first, each with its transport; the store's and network's views end with them.
+  for (auto& m : members_) {
+    m->body.reset();
+    m->transport.reset();
+  }
+}
+
+void world::mark(std::size_t i) {
+  one& m = *members_[i];
+  if (m.dirty || m.killed) return;
+  m.dirty = true;
+  dirty_.push_back(i);
+}
+
+void world::note(std::uint64_t what) {
+  fingerprint_ = (fingerprint_ ^ what) * 0x100000001b3ULL;
+  fingerprint_ ^= fingerprint_ >> 29;
+}
+
+void world::set_timer(std::size_t i) {
+  one& m = *members_[i];
+  const std::optional<time_since_start> due = m.killed ? std::nullopt : m.body->next_timer();
+  if (due == m.timer) return;
+  if (m.timer) timers_.erase({*m.timer, i});
+  m.timer = due;
+  if (due) timers_.insert({*due, i});
+}
+
+void world::run_dirty() {
+  while (!dirty_.empty()) {
+    std::vector<std::size_t> now_dirty;
+    now_dirty.swap(dirty_);
+    for (const std::size_t i : now_dirty) {
+      one& m = *members_[i];
+      m.dirty = false;
+      if (m.killed) continue;
+      note(i + 1);
+      note(static_cast<std::uint64_t>(clock_.now().count()));
+      ++turns_;
+      while (m.body->turn()) {
+      }
+      set_timer(i);
+    }
+    for (const comm::process_id p : network_.take_ready()) mark(of_process_[p.value]);
+  }
+}
+
+bool world::step_on() {
+  run_dirty();
+  std::optional<time_since_start> next = network_.next_event();
+  const auto sooner = [&next](std::optional<time_since_start> other) {
+    if (other && (!next || *other < *next)) next = other;
+  };
+  sooner(time_.next());
+  if (!timers_.empty()) sooner(timers_.begin()->first);
+  if (!next) return false;
+  const time_since_start to = std::max(*next, clock_.now());
+  clock_.advance(to - clock_.now());
+  network_.advance_to(to);
+  time_.run_until(to);
+  for (auto it = timers_.begin(); it != timers_.end() && it->first <= to; ++it) mark(it->second);
+  for (const comm::process_id p : network_.take_ready()) mark(of_process_[p.value]);
+  return true;
+}
+
+void world::run(time_since_start at_most) {
+  const auto all_ended = [this] {
+    return std::ranges::all_of(members_,
+                               [](const auto& m) { return m->killed || m->body->ended(); });
+  };
+  while (!all_ended() && clock_.now() <= at_most) {
+    if (!step_on()) break;
+  }
+  stands_still_ = !all_ended();
+}
+
+void world::stop(std::size_t i, const std::string& why) {
+  members_[i]->body->ask_to_stop(why);
+  mark(i);
+}
+
+void world::kill(std::size_t i, std::optional<std::chrono::nanoseconds> noticed_after) {
+  one& m = *members_[i];
+  network_.kill(m.process, noticed_after);
+  m.killed = true;
+  set_timer(i);
+}
+
+std::string world::trouble() const {
+  for (const auto& m : members_) {
+    if (m->killed) continue;
+    const std::optional<ending>& how = m->body->ended();
+    if (how && how->our_own) return how->why;
+  }
+  return stands_still_ ? "the world stands still" : "";
+}
+
+}  // namespace troupe::actors::sim

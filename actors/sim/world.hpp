@@ -1,0 +1,114 @@
+// A whole world of members in one thread and in virtual time: the product's actors over the
+// simulated network, toy arithmetic and a store in memory. Everything that happens follows from the
+// seed; a fingerprint of what happened tells two runs apart.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "actors/member.hpp"
+#include "actors/sim/memory_store.hpp"
+#include "actors/sim/timeline.hpp"
+#include "actors/sim/toy_computation.hpp"
+#include "actors/sim/toy_reference.hpp"
+#include "comm/secret.hpp"
+#include "comm/simulated_transport.hpp"
+
+namespace troupe::actors::sim {
+
+struct world_settings {
+  std::uint64_t seed = 1;
+  std::uint32_t members = 4;
+  std::uint32_t backups = 1;
+  std::uint64_t steps = 10;
+  toy_shape toy;
+  comm::network_conditions network;
+  std::uint64_t validation_freq = 0;
+  std::uint32_t members_per_host = 1;
+};
+
+// What the coordinator of a simulated world has in force.
+reference_settings toy_reference_settings();
+
+// How a member's parts are made; a test puts something wrong in their place.
+struct world_parts {
+  std::function<std::unique_ptr<toy_computation>(
+      member_id, const toy_shape&, timeline&, const clock_source&, const toy_speed&,
+      std::function<void(std::function<void()>)> post,
+      std::function<void(std::uint64_t, std::uint32_t)> computed)>
+      computation;
+};
+world_parts usual_parts();
+
+// Told at the protocol's points, besides what protocol_points has.
+class world_watcher : public protocol_points {
+ public:
+  // Before a member's device reads the parameters of a layer.
+  virtual void layer_computed(member_id, std::uint64_t /*step*/, std::uint32_t /*layer*/) {}
+};
+
+class world {
+ public:
+  // The watcher outlives the world.
+  world(const world_settings& settings, world_watcher& watcher,
+        const world_parts& parts = usual_parts());
+  ~world();
+
+  // Until all members have ended, or nothing can happen any more, or virtual time is over.
+  void run(time_since_start at_most = std::chrono::hours(24));
+  // One turn of whatever is next; false: nothing is left to happen.
+  bool step_on();
+
+  time_since_start now() const { return clock_.now(); }
+  std::size_t size() const { return members_.size(); }
+  const std::optional<ending>& ended(std::size_t i) const { return members_[i]->body->ended(); }
+  toy_computation& device(std::size_t i) { return *members_[i]->device; }
+  memory_store& store() { return store_; }
+  comm::simulated_network& network() { return network_; }
+  void stop(std::size_t i, const std::string& why);
+  // The process is gone, as after SIGKILL.
+  void kill(std::size_t i, std::optional<std::chrono::nanoseconds> noticed_after);
+
+  // Why the run did not end well: the first cause that a member named, or that it stands still.
+  std::string trouble() const;
+  std::uint64_t turns() const { return turns_; }
+  // Of everything that was delivered, when and to whom.
+  std::uint64_t fingerprint() const { return fingerprint_; }
+
+ private:
+  struct one {
+    comm::process_id process;
+    std::unique_ptr<comm::transport> transport;
+    std::unique_ptr<memory_recorder> records;
+    std::unique_ptr<run_store> view;
+    std::unique_ptr<member> body;
+    toy_computation* device = nullptr;  // owned by the body
+    std::optional<time_since_start> timer;
+    bool dirty = false;
+    bool killed = false;
+  };
+  void mark(std::size_t i);
+  void run_dirty();
+  void note(std::uint64_t what);
+  void set_timer(std::size_t i);
+
+  world_settings settings_;
+  manual_clock clock_;
+  comm::simulated_network network_;
+  timeline time_;
+  memory_store store_;
+  std::uint64_t random_;
+  std::vector<std::unique_ptr<one>> members_;
+  std::vector<std::size_t> of_process_;
+  std::vector<std::size_t> dirty_;
+  std::set<std::pair<time_since_start, std::size_t>> timers_;
+  std::size_t running_ = 0;
+  std::uint64_t turns_ = 0, fingerprint_ = 0x9e3779b97f4a7c15ULL;
+  bool stands_still_ = false;
+};
+
+}  // namespace troupe::actors::sim

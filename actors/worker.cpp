@@ -1,0 +1,539 @@
+#include "actors/worker.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "actors/exchange.hpp"
+#include "actors/messages.hpp"
+#include "actors/plan_text.hpp"
+#include "actors/protocol/neighbours.hpp"
+#include "actors/rank.hpp"
+
+namespace troupe::actors {
+namespace {
+
+// What the worker tells itself: answers of the store, timers.
+struct start_known {
+  starting_point from;
+};
+struct convener_found {
+  comm::address where;
+};
+struct plan_published {
+  protocol::plan plan;
+};
+struct state_loaded {};
+struct look_for_convener {};
+struct pulse {
+  time_since_start due;
+};
+struct end_now {};
+struct waited_long_enough {};
+struct failed {
+  error why;
+};
+
+}  // namespace
+}  // namespace troupe::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::start_known)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::convener_found)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_published)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::state_loaded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::look_for_convener)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::pulse)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::end_now)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::waited_long_enough)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::failed)
+
+namespace troupe::actors {
+namespace {
+
+constexpr std::chrono::milliseconds ask_again{200};
+
+class worker_state {
+ public:
+  void begin(caf::event_based_actor* self, const worker_surroundings& around);
+
+  // Meeting.
+  void start_is(const starting_point& from) {
+    start_ = from;
+    convene_if_complete();
+  }
+  void found(const comm::address& where) { convener_link_ = gate().connect(where); }
+  void look();
+  void met(const introduced& m);
+  void not_met(const not_introduced& m);
+  void turned_away(const std::string& why) { around_->coordination.records.visitor_refused(why); }
+  void give_up_waiting();
+
+  // Adopting.
+  void adopt(protocol::plan plan);
+  void loaded() {
+    state_here_ = true;
+    ready_if_complete();
+  }
+  void take(const incoming& m);
+
+  // Ending.
+  void lost_link(const link_ended& m);
+  void fail(const error& why);
+  void stop(const std::string& why);
+  void quiet(member_id who) {
+    talking_.erase(who);
+    end_if_quiet();
+  }
+  void end();
+  void beat(time_since_start due);
+
+ private:
+  enum class phase : std::uint8_t { meeting, adopting, working, ending, ended };
+
+  const worker_settings& settings() const { return around_->settings; }
+  introductions& gate() { return around_->gate; }
+  member_id self() const { return *settings().me.wish; }
+  time_since_start now() const { return around_->clock.now(); }
+  template <class T, class Message>
+  run_store::answer<T> tell(Message make) {
+    return [me = self_, make](result<T> r) {
+      if (!r) return caf::anon_send(me, failed{r.failure()});
+      caf::anon_send(me, make(std::move(*r)));
+    };
+  }
+
+  void convene_if_complete();
+  protocol::planner_input what_to_plan() const;
+  caf::actor peer_of(member_id id, incarnation life);
+  void link_to_neighbours();
+  void connect_bulk(const protocol::address_table& table);
+  void ready_if_complete();
+  void lose(member_id who, const std::string& how);
+  void end_with(const ending& how, bool tell_others);
+  void end_if_quiet();
+  std::string name_of(member_id who) const;
+
+  caf::event_based_actor* actor_ = nullptr;
+  caf::actor self_;
+  const worker_surroundings* around_ = nullptr;
+  phase phase_ = phase::meeting;
+
+  std::optional<starting_point> start_;
+  std::optional<comm::link_id> convener_link_;
+  time_since_start give_up_convener_{};
+  std::map<member_id, comm::facts> others_;
+  bool publishing_ = false;
+  std::string stop_why_;
+
+  // What is kept from before the context of a plan to after it.
+  std::unique_ptr<router> mail_;
+  std::unique_ptr<peer_surroundings> peer_around_;
+  std::map<member_id, comm::link_id> links_;
+  std::map<comm::link_id, member_id> dialled_;  // made by us, not introduced yet
+
+  std::unique_ptr<exchange> bulk_;
+  shared_context context_;
+  caf::actor rank_;
+  std::set<member_id> unlinked_;  // neighbours whose link is not there yet
+  bool bulk_connected_ = false, state_here_ = false, ready_said_ = false;
+  std::set<member_id> reconnecting_;
+
+  ending how_;
+  std::set<member_id> talking_;  // peers that still have something to say
+};
+
+void worker_state::begin(caf::event_based_actor* self, const worker_surroundings& around) {
+  actor_ = self;
+  self_ = caf::actor_cast<caf::actor>(self);
+  around_ = &around;
+  mail_ = std::make_unique<router>(this->self());
+  mail_->worker = self_;
+  mail_->set_coordinator(settings().convener);
+  peer_around_ = std::make_unique<peer_surroundings>(
+      peer_surroundings{around.transport.control(), *mail_, around.clock, generation()});
+  // All actors of the process are linked below this one: whichever ends by an exception ends here.
+  self->set_exit_handler([this](const caf::exit_msg& m) {
+    if (!m.reason || phase_ >= phase::ending) return;
+    fail({exit_code::defect,
+          fmt::format("an actor of this process ended: {}", caf::to_string(m.reason))});
+  });
+  run_store& store = around.coordination.store;
+  if (settings().convenes) {
+    store.choose_start(
+        tell<starting_point>([](const starting_point& from) { return start_known{from}; }));
+    store.announce(around.transport.control().local_address(), generation(),
+                   [me = self_](result<done> r) {
+                     if (!r) caf::anon_send(me, failed{r.failure()});
+                   });
+    self->delayed_send(self_, settings().wait_for_members, waited_long_enough{});
+  } else {
+    give_up_convener_ = now() + settings().wait_for_convener;
+    look();
+  }
+  self->delayed_send(self_, settings().heartbeat, pulse{now() + settings().heartbeat});
+}
+
+// --- meeting ---
+
+void worker_state::look() {
+  if (phase_ != phase::meeting) return;
+  around_->coordination.store.find_convener(
+      tell<comm::address>([](comm::address where) { return convener_found{std::move(where)}; }));
+}
+
+caf::actor worker_state::peer_of(member_id id, incarnation life) {
+  const auto there = mail_->peers().find(id);
+  if (there != mail_->peers().end()) return there->second;
+  comm::conversation_settings talk;
+  talk.run_id = settings().me.run_id;
+  talk.self = self();
+  talk.peer = id;
+  talk.self_life = settings().me.life;
+  talk.peer_life = life;
+  caf::actor peer = spawn_peer(actor_, *peer_around_, talk);
+  mail_->set_peer(id, peer);
+  return peer;
+}
+
+void worker_state::met(const introduced& m) {
+  dialled_.erase(m.link);
+  if (phase_ >= phase::ending || !m.who.wish || *m.who.wish == self()) {
+    return gate().close(m.link);
+  }
+  const member_id who = *m.who.wish;
+  if (context_) {
+    const protocol::plan_member* listed = context_->plan.find(who);
+    if (listed == nullptr || listed->life != m.who.life) return gate().close(m.link);
+  } else {
+    const auto earlier = others_.find(who);
+    if (earlier != others_.end() && earlier->second.life > m.who.life) return gate().close(m.link);
+    if (earlier != others_.end() && earlier->second.life != m.who.life) {
+      mail_->remove_peer(who);  // a newer life of the same slot
+    }
+    others_[who] = m.who;
+  }
+  const auto old = links_.find(who);
+  if (old != links_.end()) gate().close(old->second);
+  links_[who] = m.link;
+  const caf::actor peer = peer_of(who, m.who.life);
+  gate().keep(m.link, who, peer);
+  caf::anon_send(peer, peer_linked{m.link});
+  unlinked_.erase(who);
+  reconnecting_.erase(who);
+  convene_if_complete();
+  ready_if_complete();
+}
+
+void worker_state::not_met(const not_introduced& m) {
+  const auto dialled = dialled_.find(m.link);
+  if (phase_ >= phase::ending) return;
+  if (dialled != dialled_.end()) {
+    const member_id who = dialled->second;
+    dialled_.erase(dialled);
+    return lose(who, m.why);
+  }
+  if (m.link == convener_link_) {
+    convener_link_.reset();
+    // What the directory said may be of an earlier start; somebody will come.
+    if (!m.refused && now() < give_up_convener_) {
+      actor_->delayed_send(self_, ask_again, look_for_convener{});
+      return;
+    }
+    fail({m.refused ? exit_code::bad_config : exit_code::too_few,
+          "could not join the run: " + m.why});
+  }
+}
+
+void worker_state::give_up_waiting() {
+  if (phase_ != phase::meeting || context_) return;
+  fail(
+      {exit_code::too_few,
+       fmt::format(
+           "only {} of {} members came within {} s (elastic.wait_timeout_seconds)",
+           others_.size() + 1, settings().expected,
+           std::chrono::duration_cast<std::chrono::seconds>(settings().wait_for_members).count())});
+}
+
+void worker_state::convene_if_complete() {
+  if (!settings().convenes || !start_ || publishing_ || phase_ != phase::meeting) return;
+  if (others_.size() + 1 < settings().expected) return;
+  publishing_ = true;
+  if (!stop_why_.empty()) return end_with({exit_code::interrupted, stop_why_, false}, true);
+  if (start_->finished) return end_with({exit_code::ok, "the run is finished", false}, true);
+  const protocol::plan wanted = protocol::make_plan(what_to_plan());
+  around_->coordination.store.publish_plan(
+      wanted, tell<protocol::plan>([](protocol::plan p) { return plan_published{std::move(p)}; }));
+}
+
+protocol::planner_input worker_state::what_to_plan() const {
+  const auto candidate_from = [](const comm::facts& f) {
+    protocol::candidate c;
+    c.id = *f.wish;
+    c.life = f.life;
+    c.name = f.slot;
+    c.host = f.host;
+    c.domain = f.domain;
+    c.address = f.address;
+    c.computes = f.computes;
+    c.speed = static_cast<double>(f.speed);
+    c.memory = f.memory_bytes;
+    return c;
+  };
+  protocol::planner_input input;
+  input.run_id = settings().me.run_id;
+  input.candidates.push_back(candidate_from(settings().me));
+  for (const auto& [id, facts] : others_) input.candidates.push_back(candidate_from(facts));
+  for (const auto& layer : around_->work.shape().layers) {
+    std::vector<std::uint32_t>& blocks = input.layers.emplace_back();
+    for (const block_shape& block : layer) blocks.push_back(block.elements);
+  }
+  input.virtual_ranks = settings().virtual_ranks;
+  input.backups = settings().backups;
+  input.spares = settings().spares;
+  input.coordinator = self();
+  input.base = start_->step;
+  input.reason = fmt::format("start with {} members", input.candidates.size());
+  return input;
+}
+
+// --- adopting ---
+
+void worker_state::adopt(protocol::plan plan) {
+  if (phase_ != phase::meeting || context_) return;
+  const protocol::plan_member* me = plan.find(self());
+  if (me == nullptr || me->life != settings().me.life) {
+    return fail({exit_code::too_few, "the plan does not name this member"});
+  }
+  phase_ = phase::adopting;
+  if (settings().convenes) {
+    for (const auto& [id, peer] : mail_->peers()) {
+      mail_->send(id, protocol::plan_notice{print_plan(plan)});
+    }
+  }
+  mail_->set_coordinator(plan.coordinator);
+  bulk_ = std::make_unique<exchange>(around_->work, *mail_);
+  if (status opened = bulk_->open(around_->transport, plan.number); !opened) {
+    return fail(opened.failure());
+  }
+  context_ = std::make_shared<generation_context>(
+      generation_context{std::move(plan), self(), around_->work, *bulk_, *mail_, around_->points,
+                         [me = self_](const error& why) { caf::anon_send(me, failed{why}); }});
+  const protocol::plan& adopted = context_->plan;
+  around_->points.plan_adopted(self(), adopted);
+  const member_share share{adopted.virtual_ranks, context_->me().first_leaf, context_->me().leaves,
+                           protocol::blocks_primary(adopted, self()),
+                           protocol::blocks_backed_up(adopted, self())};
+  around_->work.adopt(share);
+  rank_ = spawn_rank(actor_, context_, around_->coordination.store);
+  mail_->rank = rank_;
+  starting_point from = start_.value_or(starting_point());
+  from.step = adopted.base;
+  const caf::actor coordinator = spawn_coordinator(actor_, context_, around_->coordination, from);
+  mail_->coordinator = coordinator;
+  if (adopted.base == 0) {
+    around_->work.initialize([me = self_, ctx = context_](computation::trouble trouble) {
+      if (trouble) return ctx->fail(error_of(trouble));
+      caf::anon_send(me, state_loaded{});
+    });
+  } else {
+    around_->coordination.store.load(adopted.base, share, around_->work,
+                                     tell<done>([](done) { return state_loaded{}; }));
+  }
+  link_to_neighbours();
+  mail_->to_coordinator(protocol::bulk_address{bulk_->local_address()});
+  if (!stop_why_.empty()) mail_->to_coordinator(protocol::stop_wish{stop_why_});
+}
+
+// Control links to those whom this member says something to; of two, the one with the higher
+// number dials.
+void worker_state::link_to_neighbours() {
+  for (const member_id id : protocol::neighbours(context_->plan, self())) {
+    if (links_.contains(id)) continue;
+    unlinked_.insert(id);
+    const protocol::plan_member& other = *context_->plan.find(id);
+    (void)peer_of(id, other.life);
+    if (self() < id) continue;
+    const result<comm::address> where = comm::parse_address(other.address);
+    if (!where) return fail(where.failure());
+    dialled_[gate().connect(*where)] = id;
+  }
+}
+
+void worker_state::connect_bulk(const protocol::address_table& table) {
+  for (const protocol::member_address& a : table.addresses) {
+    if (a.member == self() || context_->plan.find(a.member) == nullptr) continue;
+    if (status connected = bulk_->connect(a.member, a.where); !connected) {
+      return fail(connected.failure());
+    }
+  }
+  bulk_connected_ = true;
+  ready_if_complete();
+}
+
+void worker_state::ready_if_complete() {
+  if (phase_ != phase::adopting || ready_said_) return;
+  if (!unlinked_.empty() || !bulk_connected_ || !state_here_) return;
+  ready_said_ = true;
+  phase_ = phase::working;
+  mail_->to_coordinator(protocol::ready{});
+}
+
+void worker_state::take(const incoming& m) {
+  if (const auto* bye = std::get_if<protocol::farewell>(&m.what)) {
+    return end_with({static_cast<exit_code>(bye->code), bye->why, false}, false);
+  }
+  if (const auto* wish = std::get_if<protocol::stop_wish>(&m.what)) return stop(wish->why);
+  if (phase_ >= phase::ending) return;
+  if (const auto* notice = std::get_if<protocol::plan_notice>(&m.what)) {
+    result<protocol::plan> plan = parse_plan(notice->text, "the plan that was announced");
+    if (!plan) return fail(plan.failure());
+    return adopt(std::move(*plan));
+  }
+  if (const auto* table = std::get_if<protocol::address_table>(&m.what)) {
+    if (context_) connect_bulk(*table);
+  }
+}
+
+// --- living ---
+
+void worker_state::beat(time_since_start due) {
+  if (phase_ == phase::ended) return;
+  // A loop that stood still has not heard anybody: that says nothing about the others.
+  const bool late = now() - due > settings().evict / 3;
+  gate().give_up_silent();
+  if (context_ && phase_ < phase::ending) {
+    const protocol::heartbeat sign{0, protocol::phase::waiting};
+    for (const member_id id : protocol::watched(context_->plan, self())) {
+      mail_->send(id, sign);
+      const std::optional<time_since_start> heard = gate().last_heard(id);
+      if (late || !heard || phase_ != phase::working) continue;
+      if (now() - *heard > settings().evict) {
+        lose(id,
+             fmt::format(
+                 "nothing was heard of it for {} ms (fault_tolerance.evict_ms)",
+                 std::chrono::duration_cast<std::chrono::milliseconds>(now() - *heard).count()));
+        break;
+      }
+    }
+  }
+  actor_->delayed_send(self_, settings().heartbeat, pulse{now() + settings().heartbeat});
+}
+
+// A broken link is no lost member: it is dialled once more, and whoever refuses is gone.
+void worker_state::lost_link(const link_ended& m) {
+  const auto it = links_.find(m.who);
+  if (it == links_.end() || it->second != m.link) return;  // replaced before
+  links_.erase(it);
+  if (const auto peer = mail_->peers().find(m.who); peer != mail_->peers().end()) {
+    caf::anon_send(peer->second, peer_unlinked{});
+  }
+  if (phase_ >= phase::ending) return;
+  if (!context_) {
+    others_.erase(m.who);
+    mail_->remove_peer(m.who);
+    if (settings().convenes && !publishing_) return;  // it may come again
+    return lose(m.who, m.why);
+  }
+  const protocol::plan_member* other = context_->plan.find(m.who);
+  const result<comm::address> where = comm::parse_address(other->address);
+  if (!where || !reconnecting_.insert(m.who).second) return lose(m.who, m.why);
+  dialled_[gate().connect(*where)] = m.who;
+}
+
+std::string worker_state::name_of(member_id who) const {
+  if (context_) {
+    if (const protocol::plan_member* m = context_->plan.find(who)) {
+      return fmt::format("member {} ({} on {})", who.value, m->name, m->host);
+    }
+  }
+  const auto it = others_.find(who);
+  if (it == others_.end()) return fmt::format("member {}", who.value);
+  return fmt::format("member {} ({} on {})", who.value, it->second.slot, it->second.host);
+}
+
+void worker_state::lose(member_id who, const std::string& how) {
+  if (phase_ >= phase::ending) return;
+  if (context_ && context_->plan.coordinator == self()) {
+    around_->coordination.records.member_lost(who, how);
+  }
+  fail({exit_code::too_few, fmt::format("{} is lost: {}", name_of(who), how)});
+}
+
+// --- ending ---
+
+void worker_state::stop(const std::string& why) {
+  if (phase_ >= phase::ending) return;
+  stop_why_ = why;
+  if (context_) return mail_->to_coordinator(protocol::stop_wish{why});
+  if (settings().convenes) return end_with({exit_code::interrupted, why, false}, true);
+  if (!links_.empty()) return mail_->to_coordinator(protocol::stop_wish{why});
+  end_with({exit_code::interrupted, why, false}, false);
+}
+
+void worker_state::fail(const error& why) { end_with({why.code, why.message, true}, true); }
+
+void worker_state::end_with(const ending& how, bool tell_others) {
+  if (phase_ >= phase::ending) return;
+  phase_ = phase::ending;
+  how_ = how;
+  around_->work.cancel();
+  if (tell_others) {
+    const std::string who =
+        fmt::format("member {} ({} on {}): ", self().value, settings().me.slot, settings().me.host);
+    const protocol::farewell bye{static_cast<int>(how.code), how.our_own ? who + how.why : how.why};
+    for (const auto& [id, peer] : mail_->peers()) mail_->send(id, bye);
+  }
+  for (const auto& [id, peer] : mail_->peers()) {
+    if (!links_.contains(id)) continue;
+    talking_.insert(id);
+    caf::anon_send(peer, peer_finish{});
+  }
+  actor_->delayed_send(self_, std::chrono::milliseconds(500), end_now{});
+  end_if_quiet();
+}
+
+void worker_state::end_if_quiet() {
+  if (phase_ == phase::ending && talking_.empty()) end();
+}
+
+void worker_state::end() {
+  if (phase_ == phase::ended) return;
+  phase_ = phase::ended;
+  gate().close_all();
+  bulk_.reset();
+  around_->ended(how_);
+}
+
+caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
+                           const worker_surroundings* around) {
+  self->state.begin(self, *around);
+  return {
+      [self](const incoming& m) { self->state.take(m); },
+      [self](const introduced& m) { self->state.met(m); },
+      [self](const not_introduced& m) { self->state.not_met(m); },
+      [self](const link_ended& m) { self->state.lost_link(m); },
+      [self](const visitor_refused& m) { self->state.turned_away(m.why); },
+      [self](const start_known& m) { self->state.start_is(m.from); },
+      [self](const convener_found& m) { self->state.found(m.where); },
+      [self](const look_for_convener&) { self->state.look(); },
+      [self](plan_published& m) { self->state.adopt(std::move(m.plan)); },
+      [self](const state_loaded&) { self->state.loaded(); },
+      [self](const peer_quiet& m) { self->state.quiet(m.who); },
+      [self](const peer_failed& m) { self->state.fail(m.why); },
+      [self](const stop_asked& m) { self->state.stop(m.why); },
+      [self](const pulse& m) { self->state.beat(m.due); },
+      [self](const end_now&) { self->state.end(); },
+      [self](const waited_long_enough&) { self->state.give_up_waiting(); },
+      [self](const failed& m) { self->state.fail(m.why); },
+  };
+}
+
+}  // namespace
+
+caf::actor spawn_worker(caf::actor_system& system, const worker_surroundings& around) {
+  return system.spawn(worker_actor, &around);
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,23 @@
+#include "actors/world_counters.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace troupe::actors {
+
+// A time that is no time (the clock of a virtual machine that was moved) counts as none.
+void histogram::add(double seconds) {
+  const double sound = seconds > 0 ? seconds : 0;
+  const auto at = std::ranges::lower_bound(bounds, sound) - bounds.begin();
+  ++counts_[static_cast<std::size_t>(at)];
+  sum_ += sound;
+}
+
+std::uint64_t histogram::up_to(std::size_t i) const {
+  const auto end = counts_.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+  return std::accumulate(counts_.begin(), end, std::uint64_t{0});
+}
+
+std::uint64_t histogram::count() const { return up_to(bounds.size()); }
+
+}  // namespace troupe::actors

@@ -1,0 +1,229 @@
+// The launcher on real processes: shells stand in for workers, so that every end can be ordered.
+// A pipe that all of them hold tells when none is left, without looking at a clock.
+#include "actors/launcher.hpp"
+
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <numeric>
+
+namespace troupe::actors {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+worker_start shell(const std::string& name, const std::string& script) {
+  return {name, {"sh", "-c", script}, {{"WORKER", name}}};
+}
+
+struct ending {
+  int code;
+  std::vector<std::string> lines;
+};
+ending launch(const std::vector<worker_start>& workers, launch_patience patience = {}) {
+  ending e;
+  e.code = run_worker_processes(
+      workers, {.program = "/bin/sh", .patience = patience, .say = [&](const std::string& line) {
+                  e.lines.push_back(line);
+                }});
+  return e;
+}
+
+bool no_child_is_left() { return waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD; }
+
+// Read by the test, held open for writing by every process that inherited it.
+class held_pipe {
+ public:
+  held_pipe() { EXPECT_EQ(pipe(ends_), 0); }
+  ~held_pipe() {
+    close(ends_[0]);
+    close_mine();
+  }
+  int write_end() const { return ends_[1]; }
+  void close_mine() {
+    if (ends_[1] >= 0) close(ends_[1]);
+    ends_[1] = -1;
+  }
+  // So many bytes, or fewer if the last holder ended before.
+  std::string read_bytes(std::size_t count) {
+    std::string text;
+    char byte = 0;
+    while (text.size() < count && ready() && read(ends_[0], &byte, 1) == 1) text += byte;
+    return text;
+  }
+  bool all_gone() {
+    close_mine();
+    std::array<char, 64> rest{};
+    while (ready()) {
+      if (read(ends_[0], rest.data(), rest.size()) == 0) return true;
+    }
+    return false;
+  }
+
+ private:
+  bool ready() {  // a test that waits in vain fails instead of hanging
+    pollfd wait{ends_[0], POLLIN, 0};
+    return poll(&wait, 1, 20000) == 1;
+  }
+  int ends_[2] = {-1, -1};
+};
+
+// A launcher in a process of its own, for whoever wants to send it signals or kill it.
+struct launcher_process {
+  pid_t id;
+  launcher_process(const std::vector<worker_start>& workers) : id(fork()) {
+    if (id == 0) _exit(run_worker_processes(workers, {.program = "/bin/sh"}));
+  }
+  int wait() const {
+    int end = 0;
+    EXPECT_EQ(waitpid(id, &end, 0), id);
+    return WIFEXITED(end) ? WEXITSTATUS(end) : 128 + WTERMSIG(end);
+  }
+};
+
+TEST(launcher, when_all_workers_agree_the_run_ends_as_they_did) {
+  for (const int code : {0, 75}) {
+    std::vector<worker_start> workers;
+    for (int i = 0; i < 4; ++i) {
+      workers.push_back(shell("worker-" + std::to_string(i), "exit " + std::to_string(code)));
+    }
+    const ending e = launch(workers);
+    EXPECT_EQ(e.code, code);
+    EXPECT_THAT(e.lines, IsEmpty());
+  }
+  EXPECT_TRUE(no_child_is_left());
+}
+
+TEST(launcher, ends_with_the_first_causes_code_whatever_the_order_of_ends) {
+  for (const bool cause_first : {true, false}) {
+    // The one that comes second waits for a line of the first through a pipe of their own.
+    int order[2];
+    ASSERT_EQ(pipe(order), 0);
+    const std::string in = std::to_string(order[0]), out = std::to_string(order[1]);
+    const std::string first = "; code=$?; echo x >&" + out + "; exit $code";
+    const std::string second = "read line <&" + in + "; ";
+    const ending e = launch({
+        shell("worker-0", cause_first ? second + "exit 69" : "(exit 69)" + first),
+        shell("worker-1", cause_first ? "(exit 65)" + first : second + "exit 65"),
+    });
+    close(order[0]);
+    close(order[1]);
+    EXPECT_EQ(e.code, 65);
+    EXPECT_THAT(e.lines, Contains(HasSubstr("worker-1 on")));
+    EXPECT_THAT(e.lines, Contains("stopped because of it: worker-0"));
+  }
+}
+
+TEST(launcher, a_killed_worker_ends_the_run_with_69_and_its_name) {
+  const ending e = launch({shell("worker-0", "exit 69"), shell("worker-1", "kill -9 $$"),
+                           shell("worker-2", "exit 69")});
+  EXPECT_EQ(e.code, 69);
+  EXPECT_THAT(e.lines, Contains(HasSubstr("worker-1 on")));
+  EXPECT_THAT(e.lines, Contains(HasSubstr("was killed by signal 9")));
+}
+
+TEST(launcher, those_who_do_not_notice_are_told_and_those_who_do_not_listen_are_killed) {
+  const launch_patience short_one{.to_notice = std::chrono::milliseconds(50),
+                                  .to_leave = std::chrono::milliseconds(500)};
+  const ending e = launch({shell("worker-0", "exit 70"), shell("worker-1", "exec sleep 600"),
+                           shell("worker-2", "trap '' TERM; while :; do sleep 600; done")},
+                          short_one);
+  EXPECT_EQ(e.code, 70);
+  EXPECT_THAT(e.lines, Contains(HasSubstr("were told to: worker-1, worker-2")));
+  EXPECT_TRUE(no_child_is_left());
+}
+
+TEST(launcher, a_worker_runs_in_a_group_of_its_own_with_its_own_environment) {
+  const ending e = launch({shell("worker-7",
+                                 "test \"$WORKER\" = worker-7 && "
+                                 "test $(ps -o pgid= -p $$) = $$ && test -n \"$PATH\"")});
+  EXPECT_EQ(e.code, 0);
+}
+
+TEST(launcher, a_program_that_cannot_be_started_is_a_defect) {
+  const ending e = [] {
+    ending made;
+    made.code = run_worker_processes({shell("worker-0", "")},
+                                     {.program = "/nowhere/troupe", .patience = {}, .say = {}});
+    return made;
+  }();
+  EXPECT_EQ(e.code, 70);
+  EXPECT_TRUE(no_child_is_left());
+}
+
+TEST(launcher, passes_every_notice_on_as_a_wish_to_leave) {
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP}) {
+    held_pipe up;
+    const std::string say_up = "echo u >&" + std::to_string(up.write_end()) + "; ";
+    const std::string worker = "trap 'exit 75' TERM; " + say_up + "while :; do sleep 0.01; done";
+    const launcher_process launcher({shell("worker-0", worker), shell("worker-1", worker)});
+    ASSERT_EQ(up.read_bytes(4), "u\nu\n");
+    kill(launcher.id, signal);
+    EXPECT_EQ(launcher.wait(), 75) << signal;
+    EXPECT_TRUE(up.all_gone());
+  }
+}
+
+TEST(launcher, the_second_interrupt_leaves_at_once_with_75_and_nobody_stays) {
+  held_pipe up;
+  // They answer the first notice with a line and stay.
+  const std::string fd = std::to_string(up.write_end());
+  const std::string worker =
+      "trap 'echo t >&" + fd + "' TERM; echo u >&" + fd + "; while :; do sleep 0.01; done";
+  const launcher_process launcher({shell("worker-0", worker), shell("worker-1", worker)});
+  ASSERT_EQ(up.read_bytes(4), "u\nu\n");
+  kill(launcher.id, SIGINT);
+  ASSERT_EQ(up.read_bytes(4), "t\nt\n");
+  kill(launcher.id, SIGINT);
+  EXPECT_EQ(launcher.wait(), 75);
+  EXPECT_TRUE(up.all_gone());
+}
+
+TEST(launcher, a_killed_launcher_takes_its_workers_along) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // so that the orphans are ours to wait for
+  held_pipe up;
+  const std::string worker = "echo u >&" + std::to_string(up.write_end()) + "; exec sleep 600";
+  const launcher_process launcher({shell("worker-0", worker), shell("worker-1", worker)});
+  ASSERT_EQ(up.read_bytes(4), "u\nu\n");
+  kill(launcher.id, SIGKILL);
+  EXPECT_TRUE(up.all_gone());
+  int orphans = 0;
+  for (pid_t id; (id = waitpid(-1, nullptr, 0)) > 0;) orphans += id != launcher.id ? 1 : 0;
+  EXPECT_EQ(orphans, 2);
+}
+
+TEST(launcher, fifty_starts_and_ends_leave_no_process_and_no_file_behind) {
+  held_pipe up;
+  const int lowest_free = dup(0);
+  close(lowest_free);
+  for (int i = 0; i < 50; ++i) {
+    const ending e = launch(
+        {shell("worker-0", i % 2 == 0 ? "exit 0" : "kill -9 $$"), shell("worker-1", "exit 0")});
+    ASSERT_EQ(e.code, i % 2 == 0 ? 0 : 69);
+  }
+  EXPECT_TRUE(no_child_is_left());
+  EXPECT_TRUE(up.all_gone());
+  const int now_free = dup(0);
+  close(now_free);
+  EXPECT_LE(now_free, lowest_free);
+}
+
+TEST(launcher, cores_are_shared_evenly_and_nobody_gets_none) {
+  EXPECT_THAT(share_cores(16, 4), ElementsAre(4, 4, 4, 4));
+  EXPECT_THAT(share_cores(7, 3), ElementsAre(3, 2, 2));
+  EXPECT_THAT(share_cores(2, 4), ElementsAre(1, 1, 1, 1));
+  for (int workers = 1; workers <= 9; ++workers) {
+    const std::vector<int> shares = share_cores(9, workers);
+    EXPECT_EQ(std::accumulate(shares.begin(), shares.end(), 0), 9);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors
