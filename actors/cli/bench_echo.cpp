@@ -13,7 +13,11 @@ constexpr member_id other{1};
 caf::behavior answer(caf::event_based_actor*, bench_process* own) {
   return {[own](const bench_frame& frame) {
     const char what = static_cast<char>(frame.content.at(0));
-    if (what == 'p') return own->transport().control().send(frame.link, frame.content);
+    if (what == 'p') {
+      comm::bytes reply = frame.content;
+      reply[0] = static_cast<std::byte>('q');  // else the two would play for ever
+      return own->transport().control().send(frame.link, std::move(reply));
+    }
     if (what == 'b') {
       if (!own->open_lane()) return;
       const comm::bytes_view address = comm::bytes_view(frame.content).subspan(1);

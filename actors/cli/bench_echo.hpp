@@ -1,5 +1,5 @@
 // The two ends of `troupe bench transport`: an actor each, on the loop that progresses the
-// transport. Frames begin with a letter: 'p' is sent back as it is, 'b' brings the address of a
+// transport. Frames begin with a letter: 'p' comes back as 'q', 'b' brings the address of a
 // bulk lane and is answered with one, 'd' says that a batch of bulk messages has come.
 #pragma once
 
