@@ -3,13 +3,9 @@
 #include <fmt/format.h>
 #include <ucs/config/global_opts.h>
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <vector>
 
@@ -35,30 +31,11 @@ std::string joined(const std::vector<std::string_view>& words) {
   return all;
 }
 
-status set(ucp_config_t* config, const char* name, const std::string& value) {
-  const ucs_status_t set = ucp_config_modify(config, name, value.c_str());
-  if (set == UCS_OK) return done{};
-  return ucx_failure(fmt::format("UCX does not take {}={}", name, value), set);
-}
-
 }  // namespace
 
 void keep_ucx_quiet() {
   // Lost peers are reported by us, in our words; UCX would write a page about each.
   if (std::getenv("UCX_LOG_LEVEL") == nullptr) ucs_global_opts_set_value("LOG_LEVEL", "fatal");
-}
-
-std::string name_of_shared_memory() {
-  std::ifstream boot("/proc/sys/kernel/random/boot_id");
-  std::string name;
-  std::getline(boot, name);
-  for (const char* space : {"/proc/self/ns/ipc", "/proc/self/ns/pid"}) {
-    std::error_code none;
-    name += ' ' + std::filesystem::read_symlink(space, none).string();
-  }
-  struct stat shared {};
-  const bool there = ::stat("/dev/shm", &shared) == 0;
-  return name + fmt::format(" shm {}", there ? shared.st_dev : 0);
 }
 
 error ucx_failure(std::string_view doing, ucs_status_t status) {
@@ -109,22 +86,34 @@ result<ucx_transports> choose_transports() {
 
 result<std::shared_ptr<ucx_context>> ucx_context::open(const std::string& transports,
                                                        const std::string& devices) {
+  return make(transports, devices, UCP_FEATURE_AM, {});
+}
+
+result<std::shared_ptr<ucx_context>> ucx_context::open_for_control(const std::string& devices) {
+  return make("tcp", devices, UCP_FEATURE_TAG, {{"RNDV_THRESH", "inf"}});
+}
+
+result<std::shared_ptr<ucx_context>> ucx_context::make(
+    const std::string& transports, const std::string& devices, std::uint64_t features,
+    std::vector<std::pair<const char*, std::string>> settings) {
   keep_ucx_quiet();
   ucp_config_t* raw = nullptr;
   if (const ucs_status_t read = ucp_config_read(nullptr, nullptr, &raw); read != UCS_OK)
     return ucx_failure("UCX's settings cannot be read (a UCX_... variable is wrong)", read);
   const std::unique_ptr<ucp_config_t, decltype(&ucp_config_release)> config(raw,
                                                                             ucp_config_release);
-  if (status took = set(raw, "TLS", transports); !took) return took.failure();
-  if (!devices.empty()) {
-    if (status took = set(raw, "NET_DEVICES", devices); !took) return took.failure();
-  }
+  settings.emplace_back("TLS", transports);
+  if (!devices.empty()) settings.emplace_back("NET_DEVICES", devices);
   // Otherwise a connection to a host that is cut off would hold the whole process up.
-  if (status took = set(raw, "TCP_CONN_NB", "y"); !took) return took.failure();
+  settings.emplace_back("TCP_CONN_NB", "y");
+  for (const auto& [name, value] : settings) {
+    if (const ucs_status_t set = ucp_config_modify(raw, name, value.c_str()); set != UCS_OK)
+      return ucx_failure(fmt::format("UCX does not take {}={}", name, value), set);
+  }
 
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES;
-  params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  params.features = features | UCP_FEATURE_WAKEUP;
   ucp_context_h context = nullptr;
   if (const ucs_status_t opened = ucp_init(&params, raw, &context); opened != UCS_OK) {
     return ucx_failure(

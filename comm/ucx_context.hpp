@@ -19,6 +19,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "comm/transport.hpp"
 
@@ -37,10 +39,6 @@ result<ucx_transports> choose_transports(const std::optional<std::string>& asked
 // The same for this process's environment.
 result<ucx_transports> choose_transports();
 
-// Processes of which this says the same can share memory: same boot, same namespaces, same
-// /dev/shm.
-std::string name_of_shared_memory();
-
 // What failed, in UCX's words, with our own before it.
 error ucx_failure(std::string_view doing, ucs_status_t status);
 
@@ -50,6 +48,8 @@ class ucx_context {
   // finds.
   static result<std::shared_ptr<ucx_context>> open(const std::string& transports,
                                                    const std::string& devices);
+  // For control links, see ucx_link.hpp.
+  static result<std::shared_ptr<ucx_context>> open_for_control(const std::string& devices);
   ~ucx_context();
   ucx_context(const ucx_context&) = delete;
   ucx_context& operator=(const ucx_context&) = delete;
@@ -58,6 +58,9 @@ class ucx_context {
 
  private:
   explicit ucx_context(ucp_context_h context) : context_(context) {}
+  static result<std::shared_ptr<ucx_context>> make(
+      const std::string& transports, const std::string& devices, std::uint64_t features,
+      std::vector<std::pair<const char*, std::string>> settings);
   ucp_context_h context_;
 };
 

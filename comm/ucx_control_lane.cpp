@@ -21,58 +21,33 @@ std::uint64_t random_token() {
   return token;
 }
 
-// token (8), 1 if this side's worker is in shared memory (1), and three texts, each with its length
-// (2) before it: name, shared memory, address of the worker (empty from the one who calls).
+// token (8), length of the name (2), name, address of the worker (none from the one who calls).
 struct greeting_text {
   std::uint64_t token = 0;
-  bool this_host = false;
-  std::string name, memory;
+  std::string name;
   bytes_view worker;
 };
 
-void put_text(bytes& to, bytes_view text) {
-  const auto size = static_cast<std::uint16_t>(std::min<std::size_t>(text.size(), 0xffff));
-  to.push_back(static_cast<std::byte>(size));
-  to.push_back(static_cast<std::byte>(size >> 8));
-  to.insert(to.end(), text.begin(), text.begin() + size);
-}
-
-std::optional<bytes_view> take_text(bytes_view& from) {
-  if (from.size() < 2) return std::nullopt;
-  const std::size_t size =
-      std::to_integer<std::size_t>(from[0]) | std::to_integer<std::size_t>(from[1]) << 8;
-  if (from.size() < 2 + size) return std::nullopt;
-  const bytes_view text = from.subspan(2, size);
-  from = from.subspan(2 + size);
-  return text;
-}
-
-bytes_view as_bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
-std::string as_text(bytes_view text) {
-  return {reinterpret_cast<const char*>(text.data()), text.size()};
-}
-
 std::optional<greeting_text> read_greeting(bytes_view record) {
   greeting_text text;
-  if (record.size() < 9) return std::nullopt;
-  std::memcpy(&text.token, record.data(), 8);
-  text.this_host = record[8] != std::byte{0};
-  record = record.subspan(9);
-  const auto name = take_text(record), memory = take_text(record), worker = take_text(record);
-  if (!name || !memory || !worker || !record.empty()) return std::nullopt;
-  text.name = as_text(*name);
-  text.memory = as_text(*memory);
-  text.worker = *worker;
+  std::uint16_t size = 0;
+  if (record.size() < sizeof text.token + sizeof size) return std::nullopt;
+  std::memcpy(&text.token, record.data(), sizeof text.token);
+  std::memcpy(&size, record.data() + sizeof text.token, sizeof size);
+  record = record.subspan(sizeof text.token + sizeof size);
+  if (size > record.size()) return std::nullopt;
+  text.name.assign(reinterpret_cast<const char*>(record.data()), size);
+  text.worker = record.subspan(size);
   return text;
 }
 
 }  // namespace
 
-ucx_control_lane::ucx_control_lane(control_contexts contexts, std::unique_ptr<contacts> meeting,
+ucx_control_lane::ucx_control_lane(std::shared_ptr<ucx_context> context,
+                                   std::unique_ptr<contacts> meeting,
                                    std::shared_ptr<traffic> count, clock_source& clock,
                                    std::function<void(int fd)> watch)
-    : contexts_(std::move(contexts)),
-      own_memory_(contexts_.this_host ? name_of_shared_memory() : ""),
+    : context_(std::move(context)),
       contacts_(std::move(meeting)),
       count_(std::move(count)),
       clock_(clock),
@@ -94,7 +69,7 @@ ucx_control_lane::~ucx_control_lane() {
 link_id ucx_control_lane::connect(const address& to) {
   const link_id id{next_link_++};
   const std::uint64_t token = random_token();
-  state& one = add(id, contacts_->call(to, greeting(token, nullptr, false)));
+  state& one = add(id, contacts_->call(to, greeting(token, nullptr)));
   one.own_token = token;
   one.peer = to_text(to);
   return id;
@@ -112,13 +87,14 @@ ucx_control_lane::state* ucx_control_lane::find(link_id id) {
   return found == links_.end() ? nullptr : &found->second;
 }
 
-bytes ucx_control_lane::greeting(std::uint64_t token, const ucx_link* wire, bool this_host) const {
-  bytes text(9);
-  std::memcpy(text.data(), &token, 8);
-  text[8] = this_host ? std::byte{1} : std::byte{0};
-  put_text(text, as_bytes(to_text(local_address())));
-  put_text(text, as_bytes(own_memory_));
-  put_text(text, wire != nullptr ? bytes_view(wire->address()) : bytes_view());
+bytes ucx_control_lane::greeting(std::uint64_t token, const ucx_link* wire) const {
+  const std::string name = to_text(local_address());
+  const auto size = static_cast<std::uint16_t>(name.size());
+  bytes text(sizeof token + sizeof size + size);
+  std::memcpy(text.data(), &token, sizeof token);
+  std::memcpy(text.data() + sizeof token, &size, sizeof size);
+  std::memcpy(text.data() + sizeof token + sizeof size, name.data(), size);
+  if (wire != nullptr) text.insert(text.end(), wire->address().begin(), wire->address().end());
   return text;
 }
 
@@ -175,11 +151,8 @@ void ucx_control_lane::take(contact_news news) {
   lose(id, one, news.why);
 }
 
-status ucx_control_lane::open_wire(state& one, bool this_host) {
-  const std::shared_ptr<ucx_context>& context = this_host ? contexts_.this_host : contexts_.network;
-  if (!context)
-    return error{exit_code::bad_config, "it uses shared memory, which UCX_TLS excludes here"};
-  result<std::unique_ptr<ucx_link>> wire = ucx_link::open(context, one.own_token);
+status ucx_control_lane::open_wire(state& one) {
+  result<std::unique_ptr<ucx_link>> wire = ucx_link::open(context_, one.own_token);
   if (!wire) return wire.failure();
   one.wire = std::move(*wire);
   watch_(one.wire->worker().event_fd());
@@ -196,15 +169,14 @@ void ucx_control_lane::answer(contact_id contact, const bytes& their_greeting) {
   one.peer = text->name;
   one.own_token = random_token();
   one.peer_token = text->token;
-  const bool this_host = !own_memory_.empty() && text->memory == own_memory_;
-  if (!open_wire(one, this_host)) return remove(id);
-  contacts_->answer(contact, greeting(one.own_token, one.wire.get(), this_host));
+  if (!open_wire(one)) return remove(id);
+  contacts_->answer(contact, greeting(one.own_token, one.wire.get()));
 }
 
 void ucx_control_lane::call_back(link_id id, state& one, const bytes& their_greeting) {
   const auto text = read_greeting(their_greeting);
   if (!text || text->worker.empty()) return lose(id, one, "it does not greet as it should");
-  status ready = open_wire(one, text->this_host);
+  status ready = open_wire(one);
   if (ready) ready = one.wire->connect(text->worker, text->token);
   if (!ready) return lose(id, one, ready.failure().message);
   const bytes& address = one.wire->address();

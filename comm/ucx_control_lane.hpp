@@ -1,6 +1,6 @@
 // The control lane over UCX: each link is a contact (contacts.hpp), which makes the two sides known
 // to each other and tells the end of the other process, and a ucx_link beside it, which carries the
-// frames: through shared memory when both live on one machine, else over TCP.
+// frames.
 //
 // Making a link: the caller says who it is; the called side opens a worker and answers with its
 // address; the caller connects and sends its own address as a hello; then the called side connects.
@@ -23,15 +23,10 @@ namespace troupe::comm {
 // What is kept for a peer that does not read; more ends the link.
 inline constexpr std::size_t max_unsent_bytes = std::size_t{256} << 20;
 
-struct control_contexts {
-  std::shared_ptr<ucx_context> this_host;  // nothing: shared memory is not to be used
-  std::shared_ptr<ucx_context> network;
-};
-
 class ucx_control_lane final : public control_lane {
  public:
   // `watch` is told of each descriptor that becomes readable when there is something to progress.
-  ucx_control_lane(control_contexts contexts, std::unique_ptr<contacts> meeting,
+  ucx_control_lane(std::shared_ptr<ucx_context> context, std::unique_ptr<contacts> meeting,
                    std::shared_ptr<traffic> count, clock_source& clock,
                    std::function<void(int fd)> watch);
   // Gives frames under way on links that were closed half a second.
@@ -87,8 +82,8 @@ class ucx_control_lane final : public control_lane {
   static bool has_limit(const state& one) {
     return one.now == phase::expecting || one.now == phase::leaving;
   }
-  bytes greeting(std::uint64_t token, const ucx_link* wire, bool this_host) const;
-  status open_wire(state& one, bool this_host);
+  bytes greeting(std::uint64_t token, const ucx_link* wire) const;
+  status open_wire(state& one);
   void take(contact_news news);
   void answer(contact_id contact, const bytes& greeting);
   void call_back(link_id id, state& one, const bytes& greeting);
@@ -100,8 +95,7 @@ class ucx_control_lane final : public control_lane {
   void remove(link_id id);
   void deliver();
 
-  control_contexts contexts_;
-  std::string own_memory_;  // the same text: the same shared memory
+  std::shared_ptr<ucx_context> context_;
   std::unique_ptr<contacts> contacts_;
   std::shared_ptr<traffic> count_;
   clock_source& clock_;

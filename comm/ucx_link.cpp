@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace troupe::comm {
 namespace {
 
-constexpr unsigned link_message = 1;
-// Less than the segments of UCX's TCP and shared memory, 8 KiB each, headers included.
+// With its prefix: less than a segment of UCX's TCP, 8 KiB, headers included.
 constexpr std::size_t longest_piece = 7168;
+// What one progress() takes, so that one peer does not keep the others waiting.
+constexpr int most_pieces = 256;
 
 }  // namespace
 
@@ -21,8 +23,6 @@ result<std::unique_ptr<ucx_link>> ucx_link::open(std::shared_ptr<ucx_context> co
   result<std::unique_ptr<ucx_worker>> worker = ucx_worker::open(std::move(context));
   if (!worker) return worker.failure();
   link->worker_ = std::move(*worker);
-  if (status set = link->worker_->receive(link_message, announce, link.get()); !set)
-    return set.failure();
   return link;
 }
 
@@ -46,35 +46,31 @@ status ucx_link::connect(bytes_view address, std::uint64_t peer_token) {
 
 void ucx_link::send(kind what, bytes content) {
   ensure(is_connected(), "a link was asked to send before it was connected");
-  const auto shared = std::make_shared<const bytes>(std::move(content));
-  std::size_t at = 0;
+  bytes_view rest = content;
   do {
-    const std::size_t size = std::min(longest_piece, shared->size() - at);
-    send_piece(shared, at, size, what);
-    at += size;
-  } while (at < shared->size() && !trouble_);
+    const bytes_view piece = rest.first(std::min(longest_piece - sizeof(prefix), rest.size()));
+    rest = rest.subspan(piece.size());
+    send_piece(what, piece, rest.size());
+  } while (!rest.empty() && !trouble_);
 }
 
-void ucx_link::send_piece(const std::shared_ptr<const bytes>& content, std::size_t at,
-                          std::size_t size, kind what) {
-  outgoing& piece = sending_.emplace_back();
-  piece.place = std::prev(sending_.end());
-  piece.owner = this;
-  piece.content = content;
-  piece.size = size;
-  piece.before = {
-      .token = peer_token_, .number = sent_++, .what = what, .left = content->size() - at - size};
+void ucx_link::send_piece(kind what, bytes_view content, std::size_t left) {
+  const prefix before{.token = peer_token_, .number = sent_++, .what = what, .left = left};
+  outgoing& one = sending_.emplace_back();
+  one.place = std::prev(sending_.end());
+  one.owner = this;
+  one.piece.resize(sizeof before + content.size());
+  std::memcpy(one.piece.data(), &before, sizeof before);
+  if (!content.empty())
+    std::memcpy(one.piece.data() + sizeof before, content.data(), content.size());
   ucp_request_param_t how{};
-  how.op_attr_mask =
-      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
-  how.flags = UCP_AM_SEND_FLAG_EAGER;
+  how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   how.cb.send = was_sent;
-  how.user_data = &piece;
+  how.user_data = &one;
   const ucs_status_ptr_t request =
-      ucp_am_send_nbx(endpoint_, link_message, &piece.before, sizeof piece.before,
-                      content->data() + at, size, &how);
+      ucp_tag_send_nbx(endpoint_, one.piece.data(), one.piece.size(), 0, &how);
   if (UCS_PTR_IS_PTR(request)) {
-    unsent_bytes_ += size;
+    unsent_bytes_ += one.piece.size();
     return;
   }
   if (UCS_PTR_IS_ERR(request)) fail(ucs_status_string(UCS_PTR_STATUS(request)));
@@ -82,13 +78,13 @@ void ucx_link::send_piece(const std::shared_ptr<const bytes>& content, std::size
 }
 
 void ucx_link::was_sent(void* request, ucs_status_t status, void* argument) {
-  auto& piece = *static_cast<outgoing*>(argument);
+  const auto& one = *static_cast<outgoing*>(argument);
   ucp_request_free(request);
-  ucx_link& self = *piece.owner;
+  ucx_link& self = *one.owner;
   if (self.ended_) return;
   if (status != UCS_OK) self.fail(ucs_status_string(status));
-  self.unsent_bytes_ -= piece.size;
-  self.sending_.erase(piece.place);
+  self.unsent_bytes_ -= one.piece.size();
+  self.sending_.erase(one.place);
 }
 
 void ucx_link::failed(void* argument, ucp_ep_h, ucs_status_t status) {
@@ -100,22 +96,45 @@ void ucx_link::fail(std::string why) {
   if (!trouble_) trouble_ = std::move(why);
 }
 
-ucs_status_t ucx_link::announce(void* argument, const void* header, std::size_t header_size,
-                                void* data, std::size_t size, const ucp_am_recv_param_t* how) {
-  auto& self = *static_cast<ucx_link*>(argument);
-  prefix before{};
-  if (self.ended_ || self.trouble_ || header_size != sizeof before) return UCS_OK;
-  std::memcpy(&before, header, sizeof before);
-  if (before.token != self.own_token_) return UCS_OK;
-  if ((how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 || size > longest_piece) {
-    self.fail(fmt::format("it sent {} bytes in a way that is not foreseen", size));
-  } else {
-    self.take(before, bytes_view(static_cast<const std::byte*>(data), size));
-  }
-  return UCS_OK;
+bool ucx_link::progress() {
+  const bool moved = worker_->progress();
+  return take_pieces() || moved;
 }
 
-void ucx_link::take(const prefix& before, bytes_view piece) {
+// True if more is there: UCX tells of each piece only once.
+bool ucx_link::take_pieces() {
+  std::array<std::byte, longest_piece> space;
+  for (int i = 0; i < most_pieces && !trouble_; ++i) {
+    ucp_tag_recv_info_t info{};
+    const ucp_tag_message_h next = ucp_tag_probe_nb(worker_->handle(), 0, 0, 1, &info);
+    if (next == nullptr) return false;
+    // Too long to be one of ours; what UCX would have to fetch first is, too.
+    if (info.length > space.size()) {
+      fail(fmt::format("it sent {} bytes in one piece", info.length));
+      return false;
+    }
+    ucp_request_param_t how{};
+    const ucs_status_ptr_t request =
+        ucp_tag_msg_recv_nbx(worker_->handle(), space.data(), info.length, next, &how);
+    if (request != nullptr) {
+      if (UCS_PTR_IS_PTR(request)) {
+        ucp_request_cancel(worker_->handle(), request);
+        ucp_request_free(request);
+      }
+      fail("it sent a piece that is not there");
+      return false;
+    }
+    take(std::span(space).first(info.length));
+  }
+  return !trouble_;
+}
+
+void ucx_link::take(bytes_view piece) {
+  prefix before{};
+  if (piece.size() < sizeof before) return;
+  std::memcpy(&before, piece.data(), sizeof before);
+  if (before.token != own_token_) return;
+  piece = piece.subspan(sizeof before);
   if (before.number != taken_) {
     return fail(fmt::format("its piece {} came where {} was expected", before.number, taken_));
   }

@@ -1,16 +1,18 @@
 // UCX's part of one control link: a worker of its own, one endpoint, frames in both directions.
 //
-// A worker for each link costs some milliseconds when the link is made, and was chosen over one
-// worker for all, because what a dying peer leaves behind in shared memory (a slot that it was just
-// filling) stops everybody who writes to the same worker. So it stops nobody but itself.
-//
 // UCX is used in the one way that was found to survive a peer killed at any moment, by killing
-// thousands: messages so small that UCX sends each in one piece and need not agree on anything
-// beforehand, endpoints without error handling (the contact tells the end, see contacts.hpp), and
-// one side connecting after the other. Peer error handling, connections by client and server, and
-// messages that UCX cuts up all lead in UCX 1.13 to messages of its own during the connecting, and
-// a peer that dies while one is under way ends the survivor by an assertion (wireup_ep.c:241,
-// tcp_ep.c:478, ucp_request.c:684), once in a few hundred kills.
+// thousands (tests/comm/ucx_control_lane_test.cpp): over TCP alone, one side connecting after the
+// other, endpoints without error handling (the contact tells the end, see contacts.hpp), and tagged
+// messages so small that UCX sends each in one piece. Then UCX has nothing to say of its own while
+// it connects. With peer error handling, with connections by client and server, with active
+// messages and with messages that UCX cuts up it does, and in UCX 1.13 a peer that dies while that
+// is under way ends the survivor by an assertion or worse (ucp_request.c:684, wireup_ep.c:241,
+// tcp_sockcm_ep.c), once in some dozens to hundreds of kills.
+//
+// Shared memory would be faster (2 us instead of 20 for there and back) but its workers take 5 ms
+// and 4 MiB each, where TCP's take a tenth of that, and one worker for all links is out of the
+// question: a peer that is killed while it fills a slot stops everybody who writes to that worker.
+// A worker for each link keeps UCX from taking two links between the same processes for one.
 //
 // Every piece carries a number; a gap ends the link, which then cannot have lost a frame in
 // silence.
@@ -53,7 +55,7 @@ class ucx_link {
   // What the peer has not taken yet.
   std::size_t unsent_bytes() const { return unsent_bytes_; }
 
-  bool progress() { return worker_->progress(); }
+  bool progress();
   // Whole messages, in order, after progress().
   std::deque<message>& received() { return received_; }
   // Why nothing comes or goes any more.
@@ -67,20 +69,16 @@ class ucx_link {
     std::uint64_t left;  // bytes of the message that come after this piece
   };
   struct outgoing {
-    std::shared_ptr<const bytes> content;
-    prefix before{};
-    std::size_t size = 0;
+    bytes piece;  // prefix and content
     ucx_link* owner = nullptr;
     std::list<outgoing>::iterator place;
   };
 
   ucx_link() = default;
-  void send_piece(const std::shared_ptr<const bytes>& content, std::size_t at, std::size_t size,
-                  kind what);
-  void take(const prefix& before, bytes_view piece);
+  void send_piece(kind what, bytes_view content, std::size_t left);
+  bool take_pieces();
+  void take(bytes_view piece);
   void fail(std::string why);
-  static ucs_status_t announce(void* self, const void* header, std::size_t header_size, void* data,
-                               std::size_t size, const ucp_am_recv_param_t* how);
   static void was_sent(void* request, ucs_status_t status, void* message);
   static void failed(void* self, ucp_ep_h endpoint, ucs_status_t status);
 

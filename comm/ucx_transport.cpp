@@ -35,27 +35,18 @@ result<std::unique_ptr<ucx_transport>> ucx_transport::open(const ucx_settings& s
     return error{exit_code::io,
                  std::string("the system gives no descriptor to wait on: ") + std::strerror(errno)};
   }
-  control_contexts for_control;
-  if (!transports->this_host.empty()) {
-    result<std::shared_ptr<ucx_context>> context =
-        ucx_context::open(transports->this_host, where->devices);
+  for (const std::string* one : {&transports->this_host, &transports->network}) {
+    if (one->empty()) continue;
+    result<std::shared_ptr<ucx_context>> context = ucx_context::open(*one, where->devices);
     if (!context) return context.failure();
-    made->contexts_.push_back(*context);
-    // "self" alone reaches nobody else.
-    if (transports->this_host != "self") for_control.this_host = *context;
+    made->contexts_.push_back(std::move(*context));
   }
-  result<std::shared_ptr<ucx_context>> network =
-      ucx_context::open(transports->network, where->devices);
-  if (!network) return network.failure();
-  made->contexts_.push_back(*network);
-  // Without the special hardware that the bulk lane may use: what happens with lost peers is known.
-  result<std::shared_ptr<ucx_context>> plain = ucx_context::open("tcp", where->devices);
-  if (!plain) return plain.failure();
-  for_control.network = *plain;
+  result<std::shared_ptr<ucx_context>> for_control = ucx_context::open_for_control(where->devices);
+  if (!for_control) return for_control.failure();
   made->listen_to(made->waker_, waker_event);
   made->listen_to((*meeting)->event_fd(), contacts_event);
   made->control_ = std::make_unique<ucx_control_lane>(
-      std::move(for_control), std::move(*meeting), made->count_, clock,
+      std::move(*for_control), std::move(*meeting), made->count_, clock,
       [self = made.get()](int fd) { self->listen_to(fd, worker_event); });
   return made;
 }

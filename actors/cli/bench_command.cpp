@@ -10,6 +10,7 @@
 #include <iostream>
 #include <vector>
 
+#include "actors/cli/bench_transport.hpp"
 #include "actors/cli/command_line.hpp"
 #include "actors/cli/commands.hpp"
 #include "actors/from_settings.hpp"
@@ -189,8 +190,11 @@ int bench_step(arguments args, std::ostream& out, std::ostream& err) {
 
 int bench_command(arguments args, std::ostream& out, std::ostream& err) {
   if (!args.empty() && args.front() == "step") return bench_step(args.subspan(1), out, err);
+  if (!args.empty() && args.front() == "transport")
+    return bench_transport(args.subspan(1), out, err);
   const bool help = !args.empty() && (args.front() == "--help" || args.front() == "-h");
-  (help ? out : err) << "usage: troupe bench step CONFIG [--threads N] [--steps N] [--json]\n";
+  (help ? out : err) << "usage: troupe bench step CONFIG [--threads N] [--steps N] [--json]\n"
+                        "       troupe bench transport [--json]\n";
   return help ? 0 : static_cast<int>(exit_code::usage);
 }
 

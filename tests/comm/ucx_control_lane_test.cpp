@@ -40,6 +40,7 @@ struct party final : control_handler {
   std::vector<bytes> frames;
   std::vector<std::string> closed;
   bool echo = false;
+  std::deque<link_id> calls;
 
   party() {
     auto opened = ucx_transport::open({});
@@ -75,10 +76,20 @@ int play(const std::string& role, const pipe_end& pipe) {
   pipe.say(to_text(own.own->control().local_address()));
   const std::string to = pipe.hear_text();
   if (role == "caller") {
-    // As many links as there is time for, all with something to say.
-    for (;;) {
-      own.own->control().send(own.own->control().connect(*parse_address(to)), bytes(20000));
-      for (int i = 0; i < 200; ++i) own.own->progress();
+    // A few links at a time, all with something to say.
+    for (int called = 0;;) {
+      if (own.links.size() < 4 && called < 20) {
+        ++called;
+        const link_id link = own.own->control().connect(*parse_address(to));
+        own.own->control().send(link, bytes(20000));
+        own.calls.push_back(link);
+      }
+      if (own.calls.size() > 3) {
+        own.own->control().close(own.calls.front());
+        own.links.erase(own.calls.front());
+        own.calls.pop_front();
+      }
+      for (int i = 0; i < 50; ++i) own.own->progress();
     }
   }
   own.run_until([] { return false; }, 100s);
@@ -151,18 +162,18 @@ TEST(ucx_control_lane, outlives_peers_killed_at_any_moment_of_their_calls) {
     const address to = *parse_address(other.hear_text());
     other.say(to_text(own.own->control().local_address()));
     const bool call_too = random() % 2 == 0;
-    const auto until = steady_clock::now() + std::chrono::microseconds(random() % 20000);
-    while (steady_clock::now() < until) {
-      if (call_too) own.own->control().send(own.own->control().connect(to), bytes(20000));
-      for (int i = 0; i < 50; ++i) own.own->progress();
-    }
+    const auto act_for = [&](std::chrono::microseconds time) {
+      const auto until = steady_clock::now() + time;
+      for (int called = 0; steady_clock::now() < until;) {
+        if (call_too && called < 5 && ++called > 0)
+          own.own->control().send(own.own->control().connect(to), bytes(20000));
+        for (int i = 0; i < 20; ++i) own.own->progress();
+      }
+    };
+    act_for(std::chrono::microseconds(random() % 20000));
     if (random() % 3 == 0) {
       other.stop();
-      const auto later = steady_clock::now() + std::chrono::microseconds(random() % 5000);
-      while (steady_clock::now() < later) {
-        if (call_too) own.own->control().send(own.own->control().connect(to), bytes(20000));
-        own.own->progress();
-      }
+      act_for(std::chrono::microseconds(random() % 5000));
     }
     other.kill();
     ASSERT_TRUE(own.run_until([&] { return own.links.empty(); })) << round;
