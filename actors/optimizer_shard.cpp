@@ -54,13 +54,7 @@ struct primary_state {
       case primary_block::order::none:
         return;
       case primary_block::order::reduce:
-        return around->work.reduce(
-            block.block(), step,
-            [me = self, ctx = around, step, id = block.block()](computation::trouble trouble,
-                                                                const sum_facts& facts) {
-              if (trouble) return ctx->fail(error_of(trouble));
-              caf::anon_send(me, sum_reduced{step, {id, facts.hash, facts.squares}});
-            });
+        return reduce(block);
       case primary_block::order::forward:
         for (const member_id backup : block.backups()) {
           around->bulk.send_sum(backup, {step, block.block(), block.sum().hash});
@@ -73,10 +67,25 @@ struct primary_state {
         return around->work.apply(block.block(), decided.record,
                                   tell(self, around, block_updated{step, block.block()}));
       case primary_block::order::publish:
-        for (const member_id reader : readers.at(block.block())) {
-          around->bulk.send_parameters(reader, {block.block(), decided});
-        }
-        return;
+        return publish(block);
+      case primary_block::order::publish_and_reduce:
+        publish(block);
+        return reduce(block);
+    }
+  }
+
+  void reduce(const primary_block& block) {
+    const std::uint64_t step = block.version() + 1;
+    around->work.reduce(block.block(), step,
+                        [me = self, ctx = around, step, id = block.block()](
+                            computation::trouble trouble, const sum_facts& facts) {
+                          if (trouble) return ctx->fail(error_of(trouble));
+                          caf::anon_send(me, sum_reduced{step, {id, facts.hash, facts.squares}});
+                        });
+  }
+  void publish(const primary_block& block) {
+    for (const member_id reader : readers.at(block.block())) {
+      around->bulk.send_parameters(reader, {block.block(), decided});
     }
   }
 };

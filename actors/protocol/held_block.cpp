@@ -33,7 +33,9 @@ error primary_block::wrong(std::uint64_t step, const std::string& what) const {
 }
 
 result<primary_block::order> primary_block::node_arrived(std::uint64_t step, const node_key& key) {
-  if (step != version_ + 1 || state_ != state::collecting) {
+  const bool now = step == version_ + 1 && state_ == state::collecting;
+  const bool early = step == version_ + 2 && (state_ == state::ready || state_ == state::applying);
+  if (!now && !early) {
     return wrong(step, "a gradient node came that this step does not wait for");
   }
   if (missing_.erase(key) == 0) {
@@ -41,7 +43,7 @@ result<primary_block::order> primary_block::node_arrived(std::uint64_t step, con
                            std::to_string(key.node.leaves) +
                            " came twice or is none of this block's inputs");
   }
-  if (!missing_.empty()) return order::none;
+  if (early || !missing_.empty()) return order::none;
   state_ = state::reducing;
   return order::reduce;
 }
@@ -77,6 +79,7 @@ result<primary_block::order> primary_block::held(member_id by, std::uint64_t ste
 primary_block::order primary_block::ready_if_all_hold() {
   if (!waiting_for_.empty()) return order::none;
   state_ = state::ready;
+  missing_ = {inputs_.begin(), inputs_.end()};  // of the next step
   return order::vote;
 }
 
@@ -93,9 +96,8 @@ result<primary_block::order> primary_block::applied(std::uint64_t step) {
     return wrong(step, "an update ended that was not begun");
   }
   version_ = step;
-  state_ = state::collecting;
-  missing_ = {inputs_.begin(), inputs_.end()};
-  return order::publish;
+  state_ = missing_.empty() ? state::reducing : state::collecting;
+  return missing_.empty() ? order::publish_and_reduce : order::publish;
 }
 
 backup_block::backup_block(block_id block, std::uint64_t version)
@@ -105,10 +107,16 @@ error backup_block::wrong(std::uint64_t step, const std::string& what) const {
   return failure(block_, version_, step, what);
 }
 
+bool backup_block::is_held(std::uint64_t step) const {
+  return std::ranges::any_of(arrivals_,
+                             [&](const arrival& a) { return a.step == step && a.verified; });
+}
+
 result<backup_block::order> backup_block::sum_arrived(std::uint64_t step,
                                                       const hash128& announced) {
   const bool next = step == version_ + 1;
-  const bool one_after = step == version_ + 2 && applying_;
+  // The decision of the step between is on its way: without it nobody would be a step further.
+  const bool one_after = step == version_ + 2 && is_held(version_ + 1);
   if (!next && !one_after) return wrong(step, "a gradient sum came that this version cannot take");
   if (std::ranges::any_of(arrivals_, [&](const arrival& a) { return a.step == step; })) {
     return wrong(step, "a gradient sum came twice");

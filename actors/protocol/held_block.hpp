@@ -3,16 +3,17 @@
 // one version to the next, once. Pure state machines: events in, orders out; whoever carries the
 // orders out (optimizer_shard) answers with the next event.
 //
-//   primary:  collecting --all nodes--> reducing --sum--> forwarding --all backups hold it--> ready
+//   primary:  collecting --all nodes--> reducing --sum--> forwarding --all backups hold it-->
 //             ready --record--> applying --done--> collecting, one version on
 //   backup:   waiting --sum arrived--> verifying --equal hash--> held --record--> applying
-//   --done-->
-//             waiting, one version on
+//             --done--> waiting, one version on
 //
-// A backup may get the sum of the next step while it still applies the one before; it verifies it
-// and acknowledges once it is at that version, never earlier (so holders are at most one version
-// apart). Everything that contradicts this is a failure that names block, step and member: nothing
-// is guessed.
+// Another member may have seen the record, and be a step further, before this one has: bulk traffic
+// and records travel on different ways. So once a block is ready, its primary takes nodes of the
+// next step, and once a sum is held, its backup takes the next one. A backup verifies an early sum
+// and acknowledges it when it is at that version, never earlier: holders are at most one version
+// apart. Everything else that contradicts the picture is a failure that names block, step and
+// member: nothing is guessed.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +33,12 @@ class primary_block {
   // What is to be done now; nothing is left out and nothing is asked for twice.
   enum class order : std::uint8_t {
     none,
-    reduce,   // complete the trees; answer with reduced()
-    forward,  // send the sum to all backups; answers come through held()
-    vote,     // the block is ready: its sum belongs into the member's vote
-    apply,    // update with the record; answer with applied()
-    publish,  // send the parameters to every rank that holds the layer and is no holder
+    reduce,              // complete the trees; answer with reduced()
+    forward,             // send the sum to all backups; answers come through held()
+    vote,                // the block is ready: its sum belongs into the member's vote
+    apply,               // update with the record; answer with applied()
+    publish,             // send the parameters to every rank that holds the layer and is no holder
+    publish_and_reduce,  // all nodes of the next step were early
   };
 
   // inputs: every node of every source, of whatever member.
@@ -64,7 +66,7 @@ class primary_block {
   std::vector<node_key> inputs_;  // sorted
   std::vector<member_id> backups_;
   state state_ = state::collecting;
-  std::set<node_key> missing_;
+  std::set<node_key> missing_;  // of this step while collecting, of the next one since ready
   std::set<member_id> waiting_for_;
   block_sum sum_;
 };
@@ -98,6 +100,7 @@ class backup_block {
     bool verified = false;
   };
   error wrong(std::uint64_t step, const std::string& what) const;
+  bool is_held(std::uint64_t step) const;
 
   block_id block_;
   std::uint64_t version_;

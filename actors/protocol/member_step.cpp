@@ -6,6 +6,10 @@
 namespace troupe::actors::protocol {
 namespace {
 
+std::string name_of(block_id block) {
+  return "block " + std::to_string(block.block) + " of layer " + std::to_string(block.layer);
+}
+
 error wrong(std::uint64_t step, const std::string& what) {
   return {exit_code::defect, "step " + std::to_string(step) + ": " + what};
 }
@@ -20,12 +24,12 @@ member_step::member_step(const std::vector<std::uint32_t>& blocks_of_layers,
       first_leaf_(first_leaf),
       leaves_(leaves),
       step_(version + 1),
-      at_version_(blocks_of_layers) {}
+      missing_(blocks_of_layers.size()) {}
 
 std::vector<std::uint32_t> member_step::open_layers() const {
   std::vector<std::uint32_t> open;
   for (std::uint32_t layer = 0; layer < blocks_of_layers_.size(); ++layer) {
-    if (at_version_[layer] == blocks_of_layers_[layer]) open.push_back(layer);
+    if (missing_[layer].empty()) open.push_back(layer);
   }
   return open;
 }
@@ -35,17 +39,18 @@ result<std::optional<std::uint32_t>> member_step::block_at(block_id block, std::
     return wrong(step_, "a block reached version " + std::to_string(version) +
                             ", which this step does not start from");
   }
-  std::uint32_t& reached = at_version_.at(block.layer);
-  if (reached == blocks_of_layers_[block.layer]) {
-    return wrong(step_,
-                 "a block of layer " + std::to_string(block.layer) + " reached its version twice");
+  if (block.layer >= missing_.size() || missing_[block.layer].erase(block.block) == 0) {
+    return wrong(step_, name_of(block) + " reached its version twice or is none of the model's");
   }
-  if (++reached < blocks_of_layers_[block.layer]) return std::optional<std::uint32_t>();
+  if (!missing_[block.layer].empty()) return std::optional<std::uint32_t>();
   return std::optional(block.layer);
 }
 
 result<std::optional<vote>> member_step::block_ready(std::uint64_t step, const block_sum& sum) {
   if (step != step_ || voted_) return wrong(step, "a block was ready in a step that is voted");
+  if (std::ranges::find(sums_, sum.block, &block_sum::block) != sums_.end()) {
+    return wrong(step, name_of(sum.block) + " was ready twice");
+  }
   sums_.push_back(sum);
   return vote_if_complete();
 }
@@ -76,11 +81,16 @@ std::optional<vote> member_step::vote_if_complete() {
 }
 
 status member_step::decided(std::uint64_t step) {
-  if (step != step_)
-    return wrong(step, "a decision came for another step than " + std::to_string(step_));
+  if (step != step_) {
+    return wrong(step, "a decision came while step " + std::to_string(step_) + " is done");
+  }
   if (votes() && !voted_) return wrong(step, "a decision came before this member's vote");
   ++step_;
-  std::ranges::fill(at_version_, 0u);
+  for (std::uint32_t layer = 0; layer < missing_.size(); ++layer) {
+    for (std::uint32_t block = 0; block < blocks_of_layers_[layer]; ++block) {
+      missing_[layer].insert(missing_[layer].end(), block);
+    }
+  }
   sums_.clear();
   losses_.reset();
   voted_ = false;

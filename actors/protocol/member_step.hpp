@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "actors/protocol/messages.hpp"
@@ -44,7 +45,7 @@ class member_step {
   std::size_t primary_blocks_;
   std::uint32_t first_leaf_, leaves_;
   std::uint64_t step_;
-  std::vector<std::uint32_t> at_version_;  // blocks of each layer at version step_ - 1
+  std::vector<std::set<std::uint32_t>> missing_;  // blocks of each layer not at version step_ - 1
   std::vector<block_sum> sums_;
   std::optional<std::vector<leaf_loss>> losses_;
   bool voted_ = false;

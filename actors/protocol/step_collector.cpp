@@ -1,6 +1,7 @@
 #include "actors/protocol/step_collector.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 
 #include "config/base/tree.hpp"
@@ -13,22 +14,37 @@ error wrong(std::uint64_t step, member_id from, const std::string& what) {
           "step " + std::to_string(step) + ", member " + std::to_string(from.value) + ": " + what};
 }
 
-bool same_content(const vote& a, const vote& b) { return a.sums == b.sums && a.losses == b.losses; }
+// By bits: a gradient that is not finite is the same one when it comes again.
+bool same_content(const vote& a, const vote& b) {
+  const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
+  return std::ranges::equal(a.sums, b.sums,
+                            [&](const block_sum& x, const block_sum& y) {
+                              return x.block == y.block && x.hash == y.hash &&
+                                     bits(x.squares) == bits(y.squares);
+                            }) &&
+         std::ranges::equal(a.losses, b.losses, [&](const leaf_loss& x, const leaf_loss& y) {
+           return x.leaf == y.leaf && bits(x.loss_sum) == bits(y.loss_sum) &&
+                  bits(x.tokens) == bits(y.tokens);
+         });
+}
 
 }  // namespace
 
 step_collector::step_collector(const plan& p, const std::vector<std::uint32_t>& blocks_of_layers)
-    : blocks_of_layers_(blocks_of_layers),
-      virtual_ranks_(p.virtual_ranks),
-      step_(p.base + 1),
-      stable_(p.base) {
+    : step_(p.base + 1), stable_(p.base) {
+  std::size_t leaves = 0, blocks = 0, placed = 0;
   for (const plan_member& m : p.members) {
     recorded_[m.id] = p.base;
-    if (m.leaves > 0) voters_.insert(m.id);
+    ballot due{m.first_leaf, m.leaves, blocks_primary(p, m.id)};
+    leaves += m.leaves;
+    placed += due.blocks.size();
+    if (m.leaves > 0 || !due.blocks.empty()) voters_.emplace(m.id, std::move(due));
   }
+  for (const std::uint32_t count : blocks_of_layers) blocks += count;
+  ensure(placed == blocks && leaves == p.virtual_ranks,
+         "a plan's votes do not cover all blocks and virtual ranks");
   std::set<std::set<member_id>> distinct;
   for (const placed_blocks& part : p.placement) {
-    voters_.insert(part.primary);
     std::set<member_id> holders(part.backups.begin(), part.backups.end());
     holders.insert(part.primary);
     distinct.insert(std::move(holders));
@@ -38,16 +54,26 @@ step_collector::step_collector(const plan& p, const std::vector<std::uint32_t>& 
 
 std::vector<member_id> step_collector::waiting_for() const {
   std::vector<member_id> missing;
-  for (const member_id id : voters_) {
+  for (const auto& [id, due] : voters_) {
     if (!votes_.contains(id)) missing.push_back(id);
   }
   return missing;
 }
 
 result<std::optional<step_votes>> step_collector::add(member_id from, const vote& v) {
-  if (!voters_.contains(from)) return wrong(v.step, from, "a vote of a member that has none");
+  const auto due = voters_.find(from);
+  if (due == voters_.end()) return wrong(v.step, from, "a vote of a member that has none");
   if (v.step != step_) {
     return wrong(v.step, from, "a vote while step " + std::to_string(step_) + " is collected");
+  }
+  if (!std::ranges::equal(v.sums, due->second.blocks, {}, &block_sum::block)) {
+    return wrong(v.step, from, "its vote does not cover the blocks it is primary of, each once");
+  }
+  const auto next_leaf = [leaf = due->second.first_leaf](const leaf_loss& l) mutable {
+    return l.leaf == leaf++;
+  };
+  if (v.losses.size() != due->second.leaves || !std::ranges::all_of(v.losses, next_leaf)) {
+    return wrong(v.step, from, "its vote does not cover the virtual ranks it computes, each once");
   }
   const auto [at, fresh] = votes_.emplace(from, v);
   if (!fresh) {
@@ -55,30 +81,16 @@ result<std::optional<step_votes>> step_collector::add(member_id from, const vote
     return wrong(v.step, from, "two different votes in one step: its memory or its code is broken");
   }
   if (votes_.size() < voters_.size()) return std::optional<step_votes>();
-  result<step_votes> sums = sum_up();
-  if (!sums) return sums.failure();
-  return std::optional(*sums);
+  return std::optional(sum_up());
 }
 
-result<step_votes> step_collector::sum_up() const {
+step_votes step_collector::sum_up() const {
   std::map<block_id, double> squares;
   std::map<std::uint32_t, leaf_loss> losses;
   for (const auto& [from, v] : votes_) {
-    for (const block_sum& s : v.sums) {
-      if (!squares.emplace(s.block, s.squares).second) {
-        return wrong(step_, from, "voted for a block that another member voted for");
-      }
-    }
-    for (const leaf_loss& l : v.losses) {
-      if (!losses.emplace(l.leaf, l).second) {
-        return wrong(step_, from, "computed a virtual rank that another member computed");
-      }
-    }
+    for (const block_sum& s : v.sums) squares.emplace(s.block, s.squares);
+    for (const leaf_loss& l : v.losses) losses.emplace(l.leaf, l);
   }
-  std::size_t blocks = 0;
-  for (const std::uint32_t count : blocks_of_layers_) blocks += count;
-  ensure(squares.size() == blocks && losses.size() == virtual_ranks_,
-         "a plan's votes do not cover all blocks and virtual ranks");
   // Both maps walk in rising order: the order of the trees' leaves.
   std::vector<double> by_block, loss_sums, tokens;
   for (const auto& [block, value] : squares) by_block.push_back(value);
@@ -98,15 +110,16 @@ void step_collector::decided() {
 
 std::optional<std::uint64_t> step_collector::recorded(member_id by, std::uint64_t step) {
   const auto it = recorded_.find(by);
-  if (it == recorded_.end() || it->second >= step) return std::nullopt;
+  if (it == recorded_.end() || it->second >= step || step >= step_) return std::nullopt;
   it->second = step;
-  if (step <= stable_) return std::nullopt;
-  const bool stable = std::ranges::any_of(holder_sets_, [&](const std::set<member_id>& holders) {
-    return std::ranges::all_of(holders, [&](member_id h) { return recorded_.at(h) >= step; });
-  });
-  if (!stable) return std::nullopt;
-  stable_ = step;
-  return step;
+  std::uint64_t newest = stable_;
+  for (const std::set<member_id>& holders : holder_sets_) {
+    std::uint64_t least = step;
+    for (const member_id h : holders) least = std::min(least, recorded_.at(h));
+    newest = std::max(newest, least);
+  }
+  if (newest == stable_) return std::nullopt;
+  return stable_ = newest;
 }
 
 }  // namespace troupe::actors::protocol

@@ -20,7 +20,8 @@ namespace troupe::actors::protocol {
 
 class step_collector {
  public:
-  // blocks_of_layers: how many blocks each layer has. The first step to be decided is base + 1.
+  // blocks_of_layers: how many blocks each layer has; the plan places them all. The first step to
+  // be decided is base + 1.
   step_collector(const plan& p, const std::vector<std::uint32_t>& blocks_of_layers);
 
   std::uint64_t step() const { return step_; }      // being collected
@@ -30,19 +31,23 @@ class step_collector {
 
   // The step's sums, once the last vote is in.
   result<std::optional<step_votes>> add(member_id from, const vote& v);
-  // The collected step was decided: the next one is collected. Returns the hashes of its sums.
+  // The collected step was decided: the next one is collected.
   void decided();
-  // Returns the step if it is stable from now on. A vote for the next step implies it.
+  // Returns the newest stable step if it is a newer one than before. A vote for the next step
+  // implies a record. A step that is not decided cannot have been recorded: it is passed over.
   std::optional<std::uint64_t> recorded(member_id by, std::uint64_t step);
 
  private:
-  result<step_votes> sum_up() const;
+  // What a member's vote has to cover.
+  struct ballot {
+    std::uint32_t first_leaf = 0, leaves = 0;
+    std::vector<block_id> blocks;
+  };
+  step_votes sum_up() const;
 
-  std::vector<std::uint32_t> blocks_of_layers_;
-  std::uint32_t virtual_ranks_;
   std::vector<std::set<member_id>> holder_sets_;  // distinct
   std::map<member_id, std::uint64_t> recorded_;   // newest step that a member has recorded
-  std::set<member_id> voters_;
+  std::map<member_id, ballot> voters_;
   std::map<member_id, vote> votes_;
   std::uint64_t step_, stable_;
 };
