@@ -312,7 +312,8 @@ void coordinator_state::saved(const saved_hashes& hashes) {
 
 void coordinator_state::close() {
   const exit_code code = done_ >= settings().steps ? exit_code::ok : exit_code::interrupted;
-  around_->mail.broadcast(protocol::farewell{static_cast<int>(code), stop_why_});
+  // The worker passes it on to the others.
+  around_->mail.send(around_->self, protocol::farewell{static_cast<int>(code), stop_why_});
 }
 
 caf::behavior coordinator_actor(caf::stateful_actor<coordinator_state>* self, shared_context around,

@@ -16,15 +16,16 @@ comm::link_id introductions::connect(const comm::address& to) {
   return link;
 }
 
-void introductions::keep(comm::link_id link, member_id who, caf::actor peer) {
+bool introductions::keep(comm::link_id link, member_id who, caf::actor peer) {
+  const auto early = early_.find(link);
+  if (early == early_.end()) return false;
   known_[link] = {who, std::move(peer)};
   heard_[who] = clock_.now();
-  const auto early = early_.find(link);
-  if (early == early_.end()) return;
   for (comm::bytes& frame : early->second) {
     caf::anon_send(known_[link].peer, peer_frame{std::move(frame)});
   }
   early_.erase(early);
+  return true;
 }
 
 void introductions::close(comm::link_id link) {
@@ -66,15 +67,16 @@ void introductions::give_up_silent() {
 }
 
 // The link is of no use. Whoever dialled it is told why.
-void introductions::turn_away(comm::link_id link, const std::string& why, bool refused) {
+void introductions::turn_away(comm::link_id link, const std::string& why, bool refused,
+                              bool garbled) {
   const auto it = strangers_.find(link);
   if (it == strangers_.end()) return;
-  const bool ours = it->second.we_connected;
+  const bool ours = it->second.we_connected, reached = it->second.talk.has_value();
   strangers_.erase(it);
   over_.control().close(link);
   ++refused_;
   if (ours) {
-    caf::anon_send(worker_, not_introduced{link, why, refused});
+    caf::anon_send(worker_, not_introduced{link, why, refused && !garbled, reached});
   } else if (refused) {
     caf::anon_send(worker_, visitor_refused{why});
   }
@@ -107,7 +109,7 @@ void introductions::frame_received(comm::link_id link, comm::bytes_view frame) {
   if (it == strangers_.end() || !it->second.talk) return;
   comm::handshake::step step = it->second.talk->receive(frame);
   if (step.reply) over_.control().send(link, std::move(*step.reply));
-  if (!step.refused.empty()) return turn_away(link, step.refused, true);
+  if (!step.refused.empty()) return turn_away(link, step.refused, true, step.garbled);
   if (!step.accepted) return;
   early_[link];  // what comes before the worker has made up its mind
   caf::anon_send(worker_, introduced{link, it->second.talk->theirs(), it->second.we_connected});
@@ -124,9 +126,9 @@ void introductions::link_closed(comm::link_id link, const std::string& why) {
   }
   const auto it = strangers_.find(link);
   if (it == strangers_.end()) return;
-  const bool ours = it->second.we_connected;
+  const bool ours = it->second.we_connected, reached = it->second.talk.has_value();
   strangers_.erase(it);
-  if (ours) caf::anon_send(worker_, not_introduced{link, why, false});
+  if (ours) caf::anon_send(worker_, not_introduced{link, why, false, reached});
 }
 
 }  // namespace troupe::actors

@@ -31,6 +31,7 @@ struct not_introduced {
   comm::link_id link;
   std::string why;
   bool refused = false;  // the two know each other and one does not want the other
+  bool reached = false;  // the link had opened: something listens there
 };
 // Somebody came who does not belong here.
 struct visitor_refused {
@@ -60,8 +61,8 @@ class introductions final : public comm::control_handler {
   void set_worker(caf::actor worker) { worker_ = std::move(worker); }
 
   comm::link_id connect(const comm::address& to);
-  // The link is this member's from now on; its frames go to `peer`.
-  void keep(comm::link_id link, member_id who, caf::actor peer);
+  // The link is this member's from now on; its frames go to `peer`. False: it ended meanwhile.
+  bool keep(comm::link_id link, member_id who, caf::actor peer);
   void close(comm::link_id link);
   void close_all();
 
@@ -86,7 +87,7 @@ class introductions final : public comm::control_handler {
     member_id who;
     caf::actor peer;
   };
-  void turn_away(comm::link_id link, const std::string& why, bool refused);
+  void turn_away(comm::link_id link, const std::string& why, bool refused, bool garbled = false);
 
   comm::transport& over_;
   const clock_source& clock_;

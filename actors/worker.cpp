@@ -11,6 +11,7 @@
 #include "actors/plan_text.hpp"
 #include "actors/protocol/neighbours.hpp"
 #include "actors/rank.hpp"
+#include "actors/redial.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -29,6 +30,9 @@ struct state_loaded {};
 struct pulse {
   time_since_start due;
 };
+struct dial_again {
+  member_id who;
+};
 struct end_now {};
 struct waited_long_enough {};
 struct failed {
@@ -43,6 +47,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::convener_found)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_published)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::state_loaded)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::pulse)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::dial_again)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::end_now)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::waited_long_enough)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::failed)
@@ -59,7 +64,10 @@ class worker_state {
     start_ = from;
     convene_if_complete();
   }
-  void found(const comm::address& where) { convener_link_ = gate().connect(where); }
+  void found(const comm::address& where) {
+    convener_at_ = where;
+    links_to(settings().convener);
+  }
   void met(const introduced& m);
   void not_met(const not_introduced& m);
   void turned_away(const std::string& why) { around_->coordination.records.visitor_refused(why); }
@@ -75,6 +83,7 @@ class worker_state {
 
   // Ending.
   void lost_link(const link_ended& m);
+  void dial(member_id who);
   void fail(const error& why);
   void stop(const std::string& why);
   void quiet(member_id who) {
@@ -86,6 +95,10 @@ class worker_state {
 
  private:
   enum class phase : std::uint8_t { meeting, adopting, working, ending, ended };
+  struct member_link {
+    comm::link_id link;
+    bool we_dialled;
+  };
 
   const worker_settings& settings() const { return around_->settings; }
   introductions& gate() { return around_->gate; }
@@ -102,11 +115,20 @@ class worker_state {
   void convene_if_complete();
   protocol::planner_input what_to_plan() const;
   caf::actor peer_of(member_id id, incarnation life);
+  bool welcome(const introduced& m);
+  void links_to(member_id who);
+  void dial_after(std::chrono::nanoseconds pause, member_id who);
+  // How long a member may be silent; at the start some are slow to take what they hold.
+  std::chrono::nanoseconds silence() const {
+    return phase_ == phase::working ? settings().evict : 10 * settings().evict;
+  }
   void link_to_neighbours();
   void connect_bulk(const protocol::address_table& table);
   void ready_if_complete();
   void lose(member_id who, const std::string& how);
-  void end_with(const ending& how, bool tell_others);
+  // `first`: the cause is known here and passed to the others, who did not tell it.
+  void end_with(const ending& how, bool first = true);
+  void say_farewell();
   void end_if_quiet();
   std::string name_of(member_id who) const;
 
@@ -116,25 +138,28 @@ class worker_state {
   phase phase_ = phase::meeting;
 
   std::optional<starting_point> start_;
-  std::optional<comm::link_id> convener_link_;
+  std::optional<comm::address> convener_at_;
   std::map<member_id, comm::facts> others_;
+  std::set<member_id> absent_;  // of the others: without a link before there is a plan
   bool publishing_ = false;
   std::string stop_why_;
 
   // What is kept from before the context of a plan to after it.
   std::unique_ptr<router> mail_;
   std::unique_ptr<peer_surroundings> peer_around_;
-  std::map<member_id, comm::link_id> links_;
+  std::map<member_id, member_link> links_;
   std::map<comm::link_id, member_id> dialled_;  // made by us, not introduced yet
+  std::optional<redial> redial_;
 
   std::unique_ptr<exchange> bulk_;
   shared_context context_;
   caf::actor rank_;
   std::set<member_id> unlinked_;  // neighbours whose link is not there yet
   bool bulk_connected_ = false, state_here_ = false, ready_said_ = false;
-  std::set<member_id> reconnecting_;
+  time_since_start watching_since_{};
 
   ending how_;
+  bool first_to_know_ = false;
   std::set<member_id> talking_;  // peers that still have something to say
 };
 
@@ -144,6 +169,7 @@ void worker_state::begin(caf::event_based_actor* self, const worker_surroundings
   around_ = &around;
   mail_ = std::make_unique<router>(this->self());
   mail_->worker = self_;
+  redial_.emplace(this->self(), redial::limits());
   mail_->set_coordinator(settings().convener);
   peer_around_ = std::make_unique<peer_surroundings>(
       peer_surroundings{around.transport.control(), *mail_, around.clock, generation()});
@@ -185,47 +211,89 @@ caf::actor worker_state::peer_of(member_id id, incarnation life) {
   return peer;
 }
 
-void worker_state::met(const introduced& m) {
-  dialled_.erase(m.link);
-  if (phase_ >= phase::ending || !m.who.wish || *m.who.wish == self()) {
-    return gate().close(m.link);
-  }
+// Is whoever came one of those that this member talks to?
+bool worker_state::welcome(const introduced& m) {
+  if (!m.who.wish || *m.who.wish == self() || phase_ == phase::ended) return false;
   const member_id who = *m.who.wish;
+  // Who did not hear the farewell yet comes again for it.
+  if (phase_ == phase::ending && !talking_.contains(who)) return false;
   if (context_) {
     const protocol::plan_member* listed = context_->plan.find(who);
-    if (listed == nullptr || listed->life != m.who.life) return gate().close(m.link);
-  } else {
-    const auto earlier = others_.find(who);
-    if (earlier != others_.end() && earlier->second.life > m.who.life) return gate().close(m.link);
-    if (earlier != others_.end() && earlier->second.life != m.who.life) {
-      mail_->remove_peer(who);  // a newer life of the same slot
-    }
-    others_[who] = m.who;
+    return listed != nullptr && listed->life == m.who.life;
   }
+  const auto earlier = others_.find(who);
+  if (earlier != others_.end() && earlier->second.life > m.who.life) return false;
+  if (earlier != others_.end() && earlier->second.life != m.who.life) {
+    mail_->remove_peer(who);  // a newer life of the same slot
+    if (const auto old = links_.find(who); old != links_.end()) {
+      gate().close(old->second.link);
+      links_.erase(old);
+    }
+  }
+  others_[who] = m.who;
+  return true;
+}
+
+void worker_state::met(const introduced& m) {
+  dialled_.erase(m.link);
+  if (!welcome(m)) return gate().close(m.link);
+  const member_id who = *m.who.wish;
   const auto old = links_.find(who);
-  if (old != links_.end()) gate().close(old->second);
-  links_[who] = m.link;
+  if (old != links_.end() && !redial_->replaces(who, old->second.we_dialled, m.we_connected)) {
+    return gate().close(m.link);
+  }
   const caf::actor peer = peer_of(who, m.who.life);
-  gate().keep(m.link, who, peer);
+  if (!gate().keep(m.link, who, peer)) {
+    if (old == links_.end() && (context_ || m.we_connected)) links_to(who);
+    return;
+  }
+  if (old != links_.end()) gate().close(old->second.link);
+  links_[who] = {m.link, m.we_connected};
   caf::anon_send(peer, peer_linked{m.link});
+  redial_->linked(who);
+  absent_.erase(who);
   unlinked_.erase(who);
-  reconnecting_.erase(who);
   convene_if_complete();
   ready_if_complete();
 }
 
+// The link to a member is missing: somebody has to dial.
+void worker_state::links_to(member_id who) {
+  const bool known = context_ || who == settings().convener;
+  const std::chrono::nanoseconds pause = redial_->missing(who, now());
+  if (known) dial_after(context_ ? pause : std::chrono::nanoseconds(0), who);
+}
+
+void worker_state::dial_after(std::chrono::nanoseconds pause, member_id who) {
+  if (pause.count() == 0) return dial(who);
+  actor_->delayed_send(self_, pause, dial_again{who});
+}
+
+void worker_state::dial(member_id who) {
+  if (phase_ >= phase::ending || links_.contains(who)) return;
+  if (std::ranges::any_of(dialled_, [&](const auto& d) { return d.second == who; })) return;
+  if (!context_) {
+    if (convener_at_) dialled_[gate().connect(*convener_at_)] = who;
+    return;
+  }
+  const result<comm::address> where = comm::parse_address(context_->plan.find(who)->address);
+  if (!where) return fail(where.failure());
+  dialled_[gate().connect(*where)] = who;
+}
+
 void worker_state::not_met(const not_introduced& m) {
   const auto dialled = dialled_.find(m.link);
-  if (phase_ >= phase::ending) return;
-  if (dialled != dialled_.end()) {
-    const member_id who = dialled->second;
-    dialled_.erase(dialled);
-    return lose(who, m.why);
+  if (dialled == dialled_.end()) return;
+  const member_id who = dialled->second;
+  dialled_.erase(dialled);
+  if (phase_ >= phase::ending || links_.contains(who)) return;
+  if (!m.refused) {
+    const std::chrono::nanoseconds pause = redial_->failed(who, m.reached, now(), silence());
+    if (pause != redial::never) return dial_after(pause, who);
   }
-  if (m.link == convener_link_) {
-    fail({m.refused ? exit_code::bad_config : exit_code::too_few,
-          "could not join the run: " + m.why});
-  }
+  if (context_ || (!m.refused && others_.contains(who))) return lose(who, m.why);
+  fail(
+      {m.refused ? exit_code::bad_config : exit_code::too_few, "could not join the run: " + m.why});
 }
 
 void worker_state::give_up_waiting() {
@@ -234,16 +302,16 @@ void worker_state::give_up_waiting() {
       {exit_code::too_few,
        fmt::format(
            "only {} of {} members came within {} s (elastic.wait_timeout_seconds)",
-           others_.size() + 1, settings().expected,
+           others_.size() - absent_.size() + 1, settings().expected,
            std::chrono::duration_cast<std::chrono::seconds>(settings().wait_for_members).count())});
 }
 
 void worker_state::convene_if_complete() {
   if (!settings().convenes || !start_ || publishing_ || phase_ != phase::meeting) return;
-  if (others_.size() + 1 < settings().expected) return;
+  if (others_.size() - absent_.size() + 1 < settings().expected) return;
   publishing_ = true;
-  if (!stop_why_.empty()) return end_with({exit_code::interrupted, stop_why_, false}, true);
-  if (start_->finished) return end_with({exit_code::ok, "the run is finished", false}, true);
+  if (!stop_why_.empty()) return end_with({exit_code::interrupted, stop_why_, false});
+  if (start_->finished) return end_with({exit_code::ok, "the run is finished", false});
   const protocol::plan wanted = protocol::make_plan(what_to_plan());
   around_->coordination.store.publish_plan(
       wanted, tell<protocol::plan>([](protocol::plan p) { return plan_published{std::move(p)}; }));
@@ -289,6 +357,7 @@ void worker_state::adopt(protocol::plan plan) {
     return fail({exit_code::too_few, "the plan does not name this member"});
   }
   phase_ = phase::adopting;
+  watching_since_ = now();
   if (settings().convenes) {
     for (const auto& [id, peer] : mail_->peers()) {
       mail_->send(id, protocol::plan_notice{print_plan(plan)});
@@ -328,18 +397,13 @@ void worker_state::adopt(protocol::plan plan) {
   if (!stop_why_.empty()) mail_->to_coordinator(protocol::stop_wish{stop_why_});
 }
 
-// Control links to those whom this member says something to; of two, the one with the higher
-// number dials.
+// Control links to those whom this member says something to.
 void worker_state::link_to_neighbours() {
   for (const member_id id : protocol::neighbours(context_->plan, self())) {
     if (links_.contains(id)) continue;
     unlinked_.insert(id);
-    const protocol::plan_member& other = *context_->plan.find(id);
-    (void)peer_of(id, other.life);
-    if (self() < id) continue;
-    const result<comm::address> where = comm::parse_address(other.address);
-    if (!where) return fail(where.failure());
-    dialled_[gate().connect(*where)] = id;
+    (void)peer_of(id, context_->plan.find(id)->life);
+    links_to(id);
   }
 }
 
@@ -364,7 +428,7 @@ void worker_state::ready_if_complete() {
 
 void worker_state::take(const incoming& m) {
   if (const auto* bye = std::get_if<protocol::farewell>(&m.what)) {
-    return end_with({static_cast<exit_code>(bye->code), bye->why, false}, false);
+    return end_with({static_cast<exit_code>(bye->code), bye->why, false}, m.from == self());
   }
   if (const auto* wish = std::get_if<protocol::stop_wish>(&m.what)) return stop(wish->why);
   if (phase_ >= phase::ending) return;
@@ -389,39 +453,33 @@ void worker_state::beat(time_since_start due) {
     const protocol::heartbeat sign{0, protocol::phase::waiting};
     for (const member_id id : protocol::watched(context_->plan, self())) {
       mail_->send(id, sign);
-      const std::optional<time_since_start> heard = gate().last_heard(id);
-      if (late || !heard || phase_ != phase::working) continue;
-      if (now() - *heard > settings().evict) {
-        lose(id,
-             fmt::format(
-                 "nothing was heard of it for {} ms (fault_tolerance.evict_ms)",
-                 std::chrono::duration_cast<std::chrono::milliseconds>(now() - *heard).count()));
-        break;
-      }
+      const time_since_start heard =
+          std::max(watching_since_, gate().last_heard(id).value_or(watching_since_));
+      if (late || now() - heard <= silence()) continue;
+      lose(id, fmt::format(
+                   "nothing was heard of it for {} ms (fault_tolerance.evict_ms)",
+                   std::chrono::duration_cast<std::chrono::milliseconds>(now() - heard).count()));
+      break;
     }
   }
   actor_->delayed_send(self_, settings().heartbeat, pulse{now() + settings().heartbeat});
 }
 
-// A broken link is no lost member: it is dialled once more, and whoever refuses is gone.
+// A broken link is no lost member: it is dialled again, and whoever is not there is lost.
 void worker_state::lost_link(const link_ended& m) {
   const auto it = links_.find(m.who);
-  if (it == links_.end() || it->second != m.link) return;  // replaced before
+  if (it == links_.end() || it->second.link != m.link) return;  // replaced before
   links_.erase(it);
   if (const auto peer = mail_->peers().find(m.who); peer != mail_->peers().end()) {
     caf::anon_send(peer->second, peer_unlinked{});
   }
-  if (phase_ >= phase::ending) return;
-  if (!context_) {
-    others_.erase(m.who);
-    mail_->remove_peer(m.who);
-    if (settings().convenes && !publishing_) return;  // it may come again
-    return lose(m.who, m.why);
+  if (phase_ >= phase::ending) {
+    // Who ended by another's farewell has nothing to say that others do not say.
+    if (!first_to_know_) quiet(m.who);
+    return;
   }
-  const protocol::plan_member* other = context_->plan.find(m.who);
-  const result<comm::address> where = comm::parse_address(other->address);
-  if (!where || !reconnecting_.insert(m.who).second) return lose(m.who, m.why);
-  dialled_[gate().connect(*where)] = m.who;
+  if (!context_) absent_.insert(m.who);
+  if (context_ || m.who == settings().convener) links_to(m.who);
 }
 
 std::string worker_state::name_of(member_id who) const {
@@ -449,31 +507,40 @@ void worker_state::stop(const std::string& why) {
   if (phase_ >= phase::ending) return;
   stop_why_ = why;
   if (context_) return mail_->to_coordinator(protocol::stop_wish{why});
-  if (settings().convenes) return end_with({exit_code::interrupted, why, false}, true);
+  if (settings().convenes) return end_with({exit_code::interrupted, why, false});
   if (!links_.empty()) return mail_->to_coordinator(protocol::stop_wish{why});
-  end_with({exit_code::interrupted, why, false}, false);
+  end_with({exit_code::interrupted, why, false});
 }
 
-void worker_state::fail(const error& why) { end_with({why.code, why.message, true}, true); }
+void worker_state::fail(const error& why) { end_with({why.code, why.message, true}); }
 
-void worker_state::end_with(const ending& how, bool tell_others) {
+void worker_state::end_with(const ending& how, bool first) {
   if (phase_ >= phase::ending) return;
   phase_ = phase::ending;
   how_ = how;
+  first_to_know_ = first;
   around_->work.cancel();
-  if (tell_others) {
-    const std::string who =
-        fmt::format("member {} ({} on {}): ", self().value, settings().me.slot, settings().me.host);
-    const protocol::farewell bye{static_cast<int>(how.code), how.our_own ? who + how.why : how.why};
-    for (const auto& [id, peer] : mail_->peers()) mail_->send(id, bye);
-  }
+  say_farewell();
   for (const auto& [id, peer] : mail_->peers()) {
-    if (!links_.contains(id)) continue;
+    if (!links_.contains(id) && !(first && redial_->is_missing(id))) continue;
     talking_.insert(id);
     caf::anon_send(peer, peer_finish{});
   }
-  actor_->delayed_send(self_, std::chrono::milliseconds(500), end_now{});
+  // After a failure somebody may never answer; after an ordinary end nobody should miss it.
+  const bool ordinary = first && !how.our_own;
+  actor_->delayed_send(self_, ordinary ? settings().evict : std::chrono::milliseconds(500),
+                       end_now{});
   end_if_quiet();
+}
+
+// Whoever hears a farewell passes it on, so that a member whose neighbours have ended knows why
+// even if the first one's words come late.
+void worker_state::say_farewell() {
+  const std::string me =
+      fmt::format("member {} ({} on {}): ", self().value, settings().me.slot, settings().me.host);
+  const protocol::farewell bye{static_cast<int>(how_.code),
+                               how_.our_own ? me + how_.why : how_.why};
+  for (const auto& [id, peer] : mail_->peers()) mail_->send(id, bye);
 }
 
 void worker_state::end_if_quiet() {
@@ -505,6 +572,7 @@ caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
       [self](const peer_failed& m) { self->state.fail(m.why); },
       [self](const stop_asked& m) { self->state.stop(m.why); },
       [self](const pulse& m) { self->state.beat(m.due); },
+      [self](const dial_again& m) { self->state.dial(m.who); },
       [self](const end_now&) { self->state.end(); },
       [self](const waited_long_enough&) { self->state.give_up_waiting(); },
       [self](const failed& m) { self->state.fail(m.why); },

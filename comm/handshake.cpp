@@ -86,10 +86,10 @@ handshake::step handshake::receive(bytes_view frame) {
                                 frame.size(), max_handshake_bytes));
   }
   const auto outer = decode(frame);
-  if (!outer) return end_with(outer.failure().message);
+  if (!outer) return end_with(outer.failure().message, true);
   if (outer->kind != frame_kind::handshake) return {};
   const auto m = decode_handshake(outer->payload);
-  if (!m) return end_with(m.failure().message);
+  if (!m) return end_with(m.failure().message, true);
 
   if (m->what == type::refusal) return end_with("the other side refused: " + m->reason);
   if (side_ == role::acceptor) {
@@ -163,9 +163,9 @@ handshake::step handshake::refuse_with(const std::string& reason) {
   return last;
 }
 
-handshake::step handshake::end_with(std::string reason) {
+handshake::step handshake::end_with(std::string reason, bool garbled) {
   state_ = state::refused;
-  return {.reply = {}, .accepted = false, .refused = std::move(reason)};
+  return {.reply = {}, .accepted = false, .refused = std::move(reason), .garbled = garbled};
 }
 
 std::string handshake::their_name() const {

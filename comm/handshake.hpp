@@ -48,6 +48,7 @@ class handshake {
     std::optional<bytes> reply;  // to be sent before anything else
     bool accepted = false;       // both sides are proven; theirs() is true
     std::string refused;         // why this ends without success: send the reply, close the link
+    bool garbled = false;        // ... because a frame cannot be read: nobody has refused anybody
   };
   // Until accepted, everything that comes from the link. What is no handshake, and what was already
   // answered, is passed over: a network may repeat and reorder.
@@ -63,7 +64,7 @@ class handshake {
   step on_challenge(const handshake_message& m);
   step on_answer(const handshake_message& m);
   step refuse_with(const std::string& reason);
-  step end_with(std::string reason);
+  step end_with(std::string reason, bool garbled = false);
   proof proof_of(role side) const;
   bytes frame_of(handshake_message m) const;
   std::string their_name() const;
