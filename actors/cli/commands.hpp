@@ -19,6 +19,7 @@ int data_command(arguments args, std::ostream& out, std::ostream& err);
 int eval_command(arguments args, std::ostream& out, std::ostream& err);
 int generate_command(arguments args, std::ostream& out, std::ostream& err);
 int diff_command(arguments args, std::ostream& out, std::ostream& err);
+int simulate_command(arguments args, std::ostream& out, std::ostream& err);
 int plan_command(arguments args, std::ostream& out, std::ostream& err);
 int bench_command(arguments args, std::ostream& out, std::ostream& err);
 

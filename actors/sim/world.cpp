@@ -35,9 +35,10 @@ world_parts usual_parts() {
   return {[](member_id, const toy_shape& toy, timeline& time, const clock_source& clock,
              const toy_speed& speed, std::function<void(std::function<void()>)> post,
              std::function<void(std::uint64_t, std::uint32_t)> computed) {
-    return std::make_unique<toy_computation>(toy, time, clock, speed, std::move(post),
-                                             std::move(computed));
-  }};
+            return std::make_unique<toy_computation>(toy, time, clock, speed, std::move(post),
+                                                     std::move(computed));
+          },
+          {}};
 }
 
 world::world(const world_settings& settings, world_watcher& watcher, const world_parts& parts)
@@ -60,6 +61,9 @@ world::world(const world_settings& settings, world_watcher& watcher, const world
     comm::simulated_network::process process = network_.add_process(host);
     made->process = process.id;
     made->transport = std::move(process.transport);
+    if (parts.transport) {
+      made->transport = parts.transport(member_id(i), std::move(made->transport));
+    }
     if (of_process_.size() <= process.id.value) of_process_.resize(process.id.value + 1);
     of_process_[process.id.value] = i;
     members_.push_back(std::move(made));
@@ -86,6 +90,7 @@ world::world(const world_settings& settings, world_watcher& watcher, const world
     coordination.validation_freq = settings.validation_freq;
     coordination.rate = in_force.rate;
     introductions_settings gate{.me = worker.me, .key = the_secret()};
+    gate.patience = settings.patience;
     gate.number = [this] {
       comm::nonce n;
       for (std::byte& b : n) b = static_cast<std::byte>(draw(random_));
@@ -109,6 +114,22 @@ world::world(const world_settings& settings, world_watcher& watcher, const world
         });
     m.body->start();
     mark(i);
+  }
+  plan_resets();
+}
+
+void world::plan_resets() {
+  if (settings_.members < 2) return;
+  const auto within = static_cast<std::uint64_t>(settings_.resets_within.count());
+  for (std::uint32_t i = 0; i < settings_.resets; ++i) {
+    const time_since_start when(draw(random_) % (within + 1));
+    const std::size_t a = draw(random_) % settings_.members;
+    // Mostly with the coordinator, whom everybody talks to.
+    const std::size_t other = draw(random_) % (2 * std::uint64_t{settings_.members});
+    const std::size_t b = other < settings_.members ? other : 0;
+    if (a == b) continue;
+    time_.at(when,
+             [this, a, b] { network_.reset_links(members_[a]->process, members_[b]->process); });
   }
 }
 

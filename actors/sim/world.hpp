@@ -29,6 +29,11 @@ struct world_settings {
   comm::network_conditions network;
   std::uint64_t validation_freq = 0;
   std::uint32_t members_per_host = 1;
+  // How often the links between two members, drawn by chance, are reset, and in which time.
+  std::uint32_t resets = 0;
+  std::chrono::nanoseconds resets_within = std::chrono::milliseconds(100);
+  // How long a handshake may stay without an answer; a network that loses frames needs it short.
+  std::chrono::nanoseconds patience = std::chrono::milliseconds(300);
 };
 
 // What the coordinator of a simulated world has in force.
@@ -41,6 +46,9 @@ struct world_parts {
       std::function<void(std::function<void()>)> post,
       std::function<void(std::uint64_t, std::uint32_t)> computed)>
       computation;
+  // What stands between a member and the network; nothing: its transport itself.
+  std::function<std::unique_ptr<comm::transport>(member_id, std::unique_ptr<comm::transport>)>
+      transport;
 };
 world_parts usual_parts();
 
@@ -95,6 +103,7 @@ class world {
   void run_dirty();
   void note(std::uint64_t what);
   void set_timer(std::size_t i);
+  void plan_resets();
 
   world_settings settings_;
   manual_clock clock_;

@@ -1,0 +1,103 @@
+// Networks with faults that a run survives, and members that are lost.
+#include <gmock/gmock.h>
+
+#include "actors/sim/campaign.hpp"
+#include "actors/sim/invariants.hpp"
+
+namespace troupe::actors::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+world_settings eight() {
+  world_settings s;
+  s.members = 8;
+  s.steps = 20;
+  return s;
+}
+
+void expect_reference(const world_settings& s) {
+  const seed_outcome outcome = run_seed(s);
+  EXPECT_EQ(outcome.invariant, "") << outcome.what;
+}
+
+TEST(faults, late_frames_change_no_bit) {
+  world_settings s = eight();
+  s.network.jitter = 5ms;
+  s.network.bulk_jitter = 2ms;
+  expect_reference(s);
+}
+TEST(faults, lost_frames_change_no_bit) {
+  world_settings s = eight();
+  s.network.lose = 0.03;
+  expect_reference(s);
+}
+TEST(faults, repeated_frames_change_no_bit) {
+  world_settings s = eight();
+  s.network.repeat = 0.3;
+  expect_reference(s);
+}
+TEST(faults, reordered_frames_change_no_bit) {
+  world_settings s = eight();
+  s.network.reorder = 0.2;
+  expect_reference(s);
+}
+TEST(faults, damaged_frames_change_no_bit) {
+  world_settings s = eight();
+  s.network.damage = 0.03;
+  expect_reference(s);
+}
+TEST(faults, links_that_are_reset_again_and_again_change_no_bit) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    world_settings s = eight();
+    s.seed = seed;
+    s.resets = 60;
+    s.resets_within = 100ms;
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    expect_reference(s);
+  }
+}
+
+// Runs until the first step is committed, and a little further.
+void run_into_training(world& w, time_since_start until) {
+  while (w.now() < until && w.step_on()) {
+  }
+}
+
+void expect_all_others_end(world& w, std::size_t lost, time_since_start by) {
+  w.run(by);
+  const std::string name = "worker-" + std::to_string(lost);
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    if (i == lost) continue;
+    ASSERT_TRUE(w.ended(i)) << "member " << i;
+    EXPECT_EQ(w.ended(i)->code, exit_code::too_few) << "member " << i << ": " << w.ended(i)->why;
+    EXPECT_THAT(w.ended(i)->why, testing::HasSubstr(name)) << "member " << i;
+  }
+}
+
+TEST(faults, all_others_end_within_a_second_of_the_notice_when_a_member_is_killed) {
+  for (const std::size_t lost : {std::size_t{0}, std::size_t{3}, std::size_t{7}}) {
+    for (const time_since_start when : {1ms, 20ms, 35ms}) {
+      SCOPED_TRACE(testing::Message() << "member " << lost << " at " << when.count() << " ns");
+      world_watcher nobody;
+      world w(eight(), nobody);
+      run_into_training(w, when);
+      w.kill(lost, 10ms);
+      expect_all_others_end(w, lost, when + 10ms + 1s);
+    }
+  }
+}
+
+TEST(faults, all_others_end_when_a_killed_member_is_never_noticed_by_the_network) {
+  for (const std::size_t lost : {std::size_t{0}, std::size_t{5}}) {
+    SCOPED_TRACE(testing::Message() << "member " << lost);
+    world_watcher nobody;
+    world w(eight(), nobody);
+    run_into_training(w, 30ms);
+    w.kill(lost, std::nullopt);
+    expect_all_others_end(w, lost, 30ms + 3s + 1s);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors::sim
