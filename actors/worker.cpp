@@ -359,9 +359,8 @@ void worker_state::adopt(protocol::plan plan) {
   phase_ = phase::adopting;
   watching_since_ = now();
   if (settings().convenes) {
-    for (const auto& [id, peer] : mail_->peers()) {
-      mail_->send(id, protocol::plan_notice{print_plan(plan)});
-    }
+    const protocol::plan_notice notice{print_plan(plan)};
+    for (const auto& [id, peer] : mail_->peers()) mail_->send(id, notice);
   }
   mail_->set_coordinator(plan.coordinator);
   bulk_ = std::make_unique<exchange>(around_->work, *mail_);
