@@ -70,6 +70,8 @@ run_tests() {  # preset, further words for ctest
   # The thread sanitizer of g++ 12 cannot live with all address layouts that newer kernels draw.
   local fixed_layout=()
   if [ "$preset" = tsan ] && setarch -R true 2>/dev/null; then fixed_layout=(setarch -R); fi
+  # UCX hooks calls that a thread makes while it ends, when the sanitizer has given the thread up already.
+  if [ "$preset" = tsan ]; then export UCX_MEM_EVENTS=n; fi
   ${fixed_layout[@]+"${fixed_layout[@]}"} ctest --preset "$preset" --parallel "$jobs" "$@" 2>&1 | tee "$log" || true
   line=$(grep -E '^[0-9]+% tests passed' "$log" || true)
   if [[ $line =~ ([0-9]+)\ tests?\ failed\ out\ of\ ([0-9]+) ]]; then
