@@ -327,9 +327,8 @@ void worker_state::adopt(protocol::plan plan) {
   phase_ = phase::adopting;
   watching_since_ = now();
   if (settings().convenes) {
-    for (const auto& [id, peer] : mail_->peers()) {
-      mail_->send(id, protocol::plan_notice{print_plan(plan)});
-    }
+    const protocol::plan_notice notice{print_plan(plan)};
+    for (const auto& [id, peer] : mail_->peers()) mail_->send(id, notice);
   }
   mail_->set_coordinator(plan.coordinator);
   const protocol::plan_member my = *me;
@@ -419,8 +418,18 @@ void worker_state::beat(time_since_start due) {
   // A loop that stood still has not heard anybody: that says nothing about the others.
   const bool late = now() - due > settings().evict / 3;
   gate().give_up_silent();
+  const protocol::heartbeat sign{0, protocol::phase::waiting};
+  if (phase_ == phase::meeting) {
+    // Whoever waits for the plan watches the one who will make it.
+    for (const auto& [id, link] : links_) {
+      if (settings().convenes || id == settings().convener) mail_->send(id, sign);
+    }
+    const std::optional<time_since_start> heard = gate().last_heard(settings().convener);
+    if (!late && heard && now() - *heard > silence()) {
+      lose(settings().convener, "nothing was heard of it while the members met");
+    }
+  }
   if (context_ && phase_ < phase::ending) {
-    const protocol::heartbeat sign{0, protocol::phase::waiting};
     for (const member_id id : protocol::watched(context_->plan, self())) {
       mail_->send(id, sign);
       const time_since_start heard =

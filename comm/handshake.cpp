@@ -83,7 +83,8 @@ handshake::step handshake::receive(bytes_view frame) {
   if (state_ == state::refused) return end_with("the handshake was refused before");
   if (frame.size() > max_handshake_bytes) {
     return end_with(fmt::format("a handshake of {} bytes came, at most {} are allowed",
-                                frame.size(), max_handshake_bytes));
+                                frame.size(), max_handshake_bytes),
+                    true);
   }
   const auto outer = decode(frame);
   if (!outer) return end_with(outer.failure().message, true);

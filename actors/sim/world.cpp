@@ -231,6 +231,12 @@ std::string world::trouble() const {
     const std::optional<ending>& how = m->body->ended();
     if (how && how->our_own) return how->why;
   }
+  for (const auto& m : members_) {
+    const std::optional<ending>& how = m->body->ended();
+    if (!m->killed && how && how->code != exit_code::ok && how->code != exit_code::interrupted) {
+      return how->why;
+    }
+  }
   return stands_still_ ? "the world stands still" : "";
 }
 

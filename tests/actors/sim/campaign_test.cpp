@@ -43,10 +43,33 @@ TEST(campaign, fixes_what_it_was_told_and_draws_the_rest) {
   EXPECT_EQ(s.toy.virtual_ranks, from_seed(9).toy.virtual_ranks);
 }
 
-TEST(campaign, gives_a_wide_world_more_to_share_out) {
+TEST(campaign, gives_a_wide_world_more_to_share_out_and_finds_nothing_in_it) {
   campaign_settings c;
-  c.members = 1024;
-  EXPECT_EQ(settings_of(c, 1).toy.virtual_ranks, 1024u);
+  c.members = 150;
+  c.steps = 2;
+  const world_settings s = settings_of(c, 1);
+  EXPECT_EQ(s.toy.virtual_ranks, 150u);
+  const seed_outcome outcome = run_seed(s);
+  EXPECT_EQ(outcome.invariant, "") << outcome.what;
+}
+
+class forgets_its_update : public toy_computation {
+  using toy_computation::toy_computation;
+  void apply(block_id block, const protocol::decision_record& record, completion done) override {
+    hash_sum(block, record.step, [done](trouble t, hash128) { done(t); });
+  }
+};
+
+TEST(campaign, tells_of_a_failure_by_its_invariant) {
+  world_parts parts = usual_parts();
+  parts.computation = [](member_id, const toy_shape& toy, timeline& time, const clock_source& clock,
+                         const toy_speed& speed, auto post, auto computed) {
+    return std::make_unique<forgets_its_update>(toy, time, clock, speed, std::move(post),
+                                                std::move(computed));
+  };
+  const seed_outcome outcome = run_seed(from_seed(7), parts);
+  EXPECT_EQ(outcome.invariant, "S-2");
+  EXPECT_THAT(outcome.what, testing::HasSubstr("skipped"));
 }
 
 }  // namespace

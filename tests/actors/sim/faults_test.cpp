@@ -99,5 +99,19 @@ TEST(faults, all_others_end_when_a_killed_member_is_never_noticed_by_the_network
   }
 }
 
+TEST(faults, who_waits_for_a_plan_does_not_wait_for_ever_for_a_dead_convener) {
+  world_settings s = eight();
+  world_watcher nobody;
+  world w(s, nobody);
+  run_into_training(w, 500us);
+  ASSERT_TRUE(w.store().plans.empty());
+  w.kill(0, std::nullopt);
+  w.run(60s);
+  for (std::size_t i = 1; i < w.size(); ++i) {
+    ASSERT_TRUE(w.ended(i)) << "member " << i;
+    EXPECT_EQ(w.ended(i)->code, exit_code::too_few) << w.ended(i)->why;
+  }
+}
+
 }  // namespace
 }  // namespace troupe::actors::sim
