@@ -110,7 +110,7 @@ void training_run::on_work(std::function<void()> wake) {
 }
 
 // Whoever has the cause tells it; the others only note for whom they stopped.
-int training_run::finish(const ending& how) {
+int training_run::finish(ending how) {
   const bool orderly = how.code == exit_code::ok || how.code == exit_code::interrupted;
   if (how.our_own) {
     around_.screen.failure(how.why);

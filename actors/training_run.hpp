@@ -88,7 +88,7 @@ class training_run {
   std::string plan_line(const protocol::plan& p) const;
   member_status member_line(const protocol::plan& p, const protocol::plan_member& m) const;
   checkpoint::facts checkpoint_facts(const save_facts& facts) const;
-  int finish(const ending& how);
+  int finish(ending how);  // a copy: it ends the member, who says it
 
   bool convenes() const { return request_.place.slot == 0; }
   std::uint64_t steps() const { return static_cast<std::uint64_t>(settings().training.steps); }
