@@ -23,6 +23,7 @@ struct start_known {
 struct convener_found {
   comm::address where;
 };
+struct directory_fit {};
 struct plan_published {
   protocol::plan plan;
 };
@@ -45,6 +46,7 @@ struct failed {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::start_known)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::convener_found)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::directory_fit)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_published)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::state_loaded)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::look_for_convener)
@@ -58,6 +60,10 @@ namespace troupe::actors {
 namespace {
 
 constexpr std::chrono::milliseconds ask_again{200};
+
+probed_member probed(const comm::facts& f) {
+  return {*f.wish, fmt::format("{} {}", f.slot, f.life.value), f.slot, f.host};
+}
 
 class worker_state {
  public:
@@ -77,6 +83,7 @@ class worker_state {
   void not_met(const not_introduced& m);
   void turned_away(const std::string& why) { around_->coordination.records.visitor_refused(why); }
   void give_up_waiting();
+  void publish_plan();
 
   // Adopting.
   void adopt(protocol::plan plan);
@@ -118,6 +125,7 @@ class worker_state {
   }
 
   void convene_if_complete();
+  std::vector<probed_member> members_to_probe() const;
   protocol::planner_input what_to_plan() const;
   caf::actor peer_of(member_id id, incarnation life);
   bool welcome(const introduced& m);
@@ -189,6 +197,11 @@ void worker_state::begin(caf::event_based_actor* self, const worker_surroundings
   if (settings().convenes) {
     store.choose_start(
         tell<starting_point>([](const starting_point& from) { return start_known{from}; }));
+    if (settings().expected > 1) {  // before anybody hears of this member
+      store.ask_probe(settings().me.life.value, [me = self_](result<done> r) {
+        if (!r) caf::anon_send(me, failed{r.failure()});
+      });
+    }
     store.announce(around.transport.control().local_address(), generation(),
                    [me = self_](result<done> r) {
                      if (!r) caf::anon_send(me, failed{r.failure()});
@@ -265,6 +278,12 @@ void worker_state::met(const introduced& m) {
   redial_->linked(who);
   absent_.erase(who);
   unlinked_.erase(who);
+  if (who == settings().convener && !context_) {
+    around_->coordination.store.answer_probe(m.who.life.value, probed(settings().me),
+                                             [me = self_](result<done> r) {
+                                               if (!r) caf::anon_send(me, failed{r.failure()});
+                                             });
+  }
   convene_if_complete();
   ready_if_complete();
 }
@@ -329,6 +348,19 @@ void worker_state::convene_if_complete() {
   publishing_ = true;
   if (!stop_why_.empty()) return end_with({exit_code::interrupted, stop_why_, false});
   if (start_->finished) return end_with({exit_code::ok, "the run is finished", false});
+  if (settings().expected == 1) return publish_plan();
+  around_->coordination.store.judge_probe(settings().me.life.value, members_to_probe(),
+                                          tell<done>([](done) { return directory_fit{}; }));
+}
+
+std::vector<probed_member> worker_state::members_to_probe() const {
+  std::vector<probed_member> members{probed(settings().me)};
+  for (const auto& [id, facts] : others_) members.push_back(probed(facts));
+  return members;
+}
+
+void worker_state::publish_plan() {
+  if (phase_ != phase::meeting) return;
   const protocol::plan wanted = protocol::make_plan(what_to_plan());
   around_->coordination.store.publish_plan(
       wanted, tell<protocol::plan>([](protocol::plan p) { return plan_published{std::move(p)}; }));
@@ -584,6 +616,7 @@ caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
       [self](const start_known& m) { self->state.start_is(m.from); },
       [self](const convener_found& m) { self->state.found(m.where); },
       [self](const look_for_convener&) { self->state.look(); },
+      [self](const directory_fit&) { self->state.publish_plan(); },
       [self](plan_published& m) { self->state.adopt(std::move(m.plan)); },
       [self](const state_loaded&) { self->state.loaded(); },
       [self](const peer_quiet& m) { self->state.quiet(m.who); },
