@@ -188,6 +188,10 @@ void coordinator_state::decide(const protocol::step_votes& sums) {
   done_ = step;
   updates_ = last_.updates;
   tokens_ += static_cast<std::uint64_t>(last_.tokens);
+  if (stop_why_.empty() && settings().asked_to_stop) {
+    stop_why_ = settings().asked_to_stop(step);
+    if (!stop_why_.empty()) records().asked_to_stop(step, stop_why_);
+  }
   const bool last = step >= settings().steps || !stop_why_.empty();
   const std::uint64_t freq = settings().validation_freq;
   notice_ = {.record = last_,

@@ -26,6 +26,9 @@ struct coordinator_settings {
   std::uint64_t validation_freq = 0;         // steps; 0: none
   bool keep = true;                          // write checkpoints, else only hash
   std::function<float(std::uint64_t)> rate;  // learning rate of a step: pure
+  // Asked when a step is decided, with its number: why this process was told to stop, or nothing.
+  // So a notice that has come is obeyed by this very record.
+  std::function<std::string(std::uint64_t)> asked_to_stop;
   std::chrono::nanoseconds patience = std::chrono::seconds(5);
 };
 

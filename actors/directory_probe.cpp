@@ -12,9 +12,10 @@ namespace {
 
 constexpr std::size_t races = 4;
 constexpr std::uint64_t small_file = 1 << 16;
+constexpr std::string_view folder_stem = "probe-";
 
 std::string folder_of(const std::string& run_directory, const std::string& probe) {
-  return join_path(run_directory, "probe-" + probe);
+  return join_path(run_directory, std::string(folder_stem) + probe);
 }
 std::string race_path(const std::string& folder, std::size_t race) {
   return join_path(folder, fmt::format("race-{}", race));
@@ -113,7 +114,7 @@ probe_verdict judge(const probe_facts& facts) {
     verdict.sees_it[i] = why.empty();
     if (why.empty()) continue;
     verdict.warnings.push_back(fmt::format(
-        "{} does not share the run directory {}: {}; it cannot become coordinator. If it has the "
+        "{} does not share the run directory {}: {}; it cannot become coordinator; if it has the "
         "same path there, that is another disk",
         called(facts.members[i]), facts.directory, why));
   }
@@ -161,6 +162,18 @@ probe_facts read_probe(file_system& files, const std::string& run_directory,
 
 status end_probe(file_system& files, const std::string& run_directory, const std::string& probe) {
   return remove_all(files, folder_of(run_directory, probe));
+}
+
+status remove_probes(file_system& files, const std::string& run_directory) {
+  result<std::vector<directory_entry>> entries = files.list(run_directory);
+  if (!entries) return entries.failure();
+  for (const directory_entry& e : *entries) {
+    if (!e.name.starts_with(folder_stem)) continue;
+    if (status removed = remove_all(files, join_path(run_directory, e.name)); !removed) {
+      return removed;
+    }
+  }
+  return done{};
 }
 
 status answer_probe(file_system& files, const std::string& run_directory, const std::string& probe,

@@ -68,6 +68,8 @@ probe_facts read_probe(file_system& files, const std::string& run_directory,
                        const std::string& probe, const std::string& secret,
                        std::vector<probed_member> members);
 status end_probe(file_system& files, const std::string& run_directory, const std::string& probe);
+// What starts that ended in the middle have left.
+status remove_probes(file_system& files, const std::string& run_directory);
 
 // --- a member's side ---
 

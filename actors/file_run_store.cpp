@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "actors/run_address.hpp"
+#include "comm/handshake.hpp"
 #include "model/checkpoint/folder.hpp"
 #include "model/checkpoint/load.hpp"
 #include "model/checkpoint/save.hpp"
@@ -24,6 +25,15 @@ protocol::saved_block to_message(const checkpoint::block_record& r) {
 }
 checkpoint::block_record from_message(const protocol::saved_block& b) {
   return {b.block.layer, b.block.block, {b.parameters, b.first_moments, b.second_moments}, b.state};
+}
+
+// A member without the directory could never publish a plan; this version has no use for one.
+status all_share(const probe_verdict& verdict) {
+  if (verdict.refused) return *verdict.refused;
+  if (verdict.warnings.empty()) return done{};
+  return error{
+      exit_code::cannot_use,
+      verdict.warnings.front() + "; choose a directory that all members share with --run-dir"};
 }
 
 }  // namespace
@@ -52,6 +62,59 @@ result<plan_chain*> file_run_store::chain() {
     chain_.emplace(std::move(*opened));
   }
   return &*chain_;
+}
+
+void file_run_store::ask_probe(std::uint64_t probe, answer<done> then) {
+  ask<done>([this, probe] { return ask_probe_now(fmt::format("{}", probe)); }, std::move(then));
+}
+
+status file_run_store::ask_probe_now(const std::string& probe) {
+  if (status removed = remove_probes(files_, directory_.path()); !removed) return removed;
+  question_.clear();
+  for (const std::byte b : comm::fresh_nonce()) question_ += fmt::format("{:02x}", b);
+  return actors::ask_probe(files_, directory_.path(), probe, question_);
+}
+
+void file_run_store::answer_probe(std::uint64_t probe, const probed_member& me, answer<done> then) {
+  ask<done>(
+      [this, probe, me] {
+        return actors::answer_probe(files_, directory_.path(), fmt::format("{}", probe), me);
+      },
+      std::move(then));
+}
+
+void file_run_store::judge_probe(std::uint64_t probe, const std::vector<probed_member>& members,
+                                 answer<done> then) {
+  answer_probe(probe, members.front(), [this, probe, members, then](const result<done>& mine) {
+    if (!mine) return then(mine.failure());
+    judge_when_answered(fmt::format("{}", probe), members,
+                        real_clock().now() + settings_.probe_patience, then);
+  });
+}
+
+void file_run_store::judge_when_answered(const std::string& probe,
+                                         const std::vector<probed_member>& members,
+                                         time_since_start until, answer<done> then) {
+  ask<std::optional<done>>(
+      [this, probe, members, until]() -> result<std::optional<done>> {
+        const probe_facts facts = read_probe(files_, directory_.path(), probe, question_, members);
+        const bool complete = std::ranges::all_of(
+            facts.answers, [](const std::optional<probe_answer>& a) { return a.has_value(); });
+        if (!complete && real_clock().now() < until) {
+          std::this_thread::sleep_for(settings_.ask_again);
+          return std::optional<done>();
+        }
+        const status ended = end_probe(files_, directory_.path(), probe);
+        const status fit = all_share(judge(facts));
+        if (!fit) return fit.failure();
+        if (!ended) return ended.failure();
+        return std::optional(done{});
+      },
+      [this, probe, members, until, then](const result<std::optional<done>>& judged) {
+        if (!judged) return then(judged.failure());
+        if (!*judged) return judge_when_answered(probe, members, until, then);
+        then(done{});
+      });
 }
 
 void file_run_store::find_convener(answer<comm::address> then) {

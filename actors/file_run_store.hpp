@@ -11,6 +11,7 @@
 #include "actors/plan_chain.hpp"
 #include "actors/run_directory.hpp"
 #include "actors/run_store.hpp"
+#include "config/base/clock.hpp"
 #include "model/checkpoint/shared_save.hpp"
 #include "model/layout.hpp"
 
@@ -21,6 +22,7 @@ struct file_store_settings {
   std::string checkpoints;  // the directory of all of them
   std::uint16_t http_port = 0;
   std::chrono::milliseconds ask_again = std::chrono::milliseconds(50);  // for the convener
+  std::chrono::milliseconds probe_patience = std::chrono::milliseconds(4000);
   // What stands in a checkpoint besides the tensors.
   std::function<checkpoint::facts(const save_facts&)> about;
 };
@@ -32,6 +34,10 @@ class file_run_store final : public run_store {
                  const model::model_layout& layout, helper_thread& worker, post_function post,
                  file_store_settings settings);
 
+  void ask_probe(std::uint64_t probe, answer<done> then) override;
+  void answer_probe(std::uint64_t probe, const probed_member& me, answer<done> then) override;
+  void judge_probe(std::uint64_t probe, const std::vector<probed_member>& members,
+                   answer<done> then) override;
   void find_convener(answer<comm::address> then) override;
   void announce(const comm::address& here, generation plan, answer<done> then) override;
   void publish_plan(const protocol::plan& wanted, answer<protocol::plan> then) override;
@@ -51,6 +57,9 @@ class file_run_store final : public run_store {
   template <class T>
   void ask(std::function<result<T>()> work, answer<T> then);
   result<plan_chain*> chain();
+  status ask_probe_now(const std::string& probe);
+  void judge_when_answered(const std::string& probe, const std::vector<probed_member>& members,
+                           time_since_start until, answer<done> then);
   checkpoint::save_place place(std::uint64_t step, const std::string& attempt) const;
   result<saved_hashes> finish(const std::string& folder, const save_facts& facts);
 
@@ -61,6 +70,7 @@ class file_run_store final : public run_store {
   loop_post post_;
   file_store_settings settings_;
   // Of the helper thread.
+  std::string question_;  // what this member wrote as its probe of the directory
   std::optional<plan_chain> chain_;
   std::optional<checkpoint::manifest> there_;  // the step to be saved is there already
 };

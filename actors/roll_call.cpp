@@ -61,6 +61,12 @@ const comm::facts* roll_call::find(member_id who) const {
   return it == others_.end() ? nullptr : &it->second;
 }
 
+std::vector<comm::facts> roll_call::others() const {
+  std::vector<comm::facts> all;
+  for (const auto& [id, who] : others_) all.push_back(who);
+  return all;
+}
+
 std::vector<protocol::candidate> roll_call::candidates() const {
   std::vector<protocol::candidate> all{candidate_from(me_)};
   for (const auto& [id, who] : others_) all.push_back(candidate_from(who));

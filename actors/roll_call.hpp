@@ -35,6 +35,7 @@ class roll_call {
   // Why it ends when not all came in time.
   error too_few(std::chrono::nanoseconds waited) const;
   const comm::facts* find(member_id who) const;  // nullptr: has not come
+  std::vector<comm::facts> others() const;       // by slot
   // All who are here, as the planner knows them.
   std::vector<protocol::candidate> candidates() const;
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "actors/computation.hpp"
+#include "actors/directory_probe.hpp"
 #include "actors/protocol/messages.hpp"
 #include "comm/transport.hpp"
 #include "config/base/error.hpp"
@@ -44,6 +45,15 @@ class run_store {
   using answer = std::function<void(result<T>)>;
 
   virtual ~run_store() = default;
+
+  // --- is the directory fit to hold the chain? (directory_probe) ---
+  // By the member that convenes, before it announces itself; `probe` is a new number each time.
+  virtual void ask_probe(std::uint64_t probe, answer<done> then) = 0;
+  virtual void answer_probe(std::uint64_t probe, const probed_member& me, answer<done> then) = 0;
+  // Waits a while for the answers. Fails where the directory must not be used, and where one of
+  // these members, the first of whom asks, does not see it.
+  virtual void judge_probe(std::uint64_t probe, const std::vector<probed_member>& members,
+                           answer<done> then) = 0;
 
   // --- the chain of plans ---
   // Where the member that convenes the world listens; asked again and again until it is there.

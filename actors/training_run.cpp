@@ -92,7 +92,7 @@ std::optional<int> training_run::start() {
 
 bool training_run::turn() {
   if (!stop_passed_on_) {
-    if (const int signal = around_.stop_signal(); signal != 0) {
+    if (const int signal = around_.stop_signal(decided_); signal != 0) {
       stop_passed_on_ = true;
       member_->ask_to_stop(strsignal(signal));
     }
@@ -110,18 +110,26 @@ void training_run::on_work(std::function<void()> wake) {
 }
 
 // Whoever has the cause tells it; the others only note for whom they stopped.
-int training_run::finish(const ending& how) {
+int training_run::finish(ending how) {
   const bool orderly = how.code == exit_code::ok || how.code == exit_code::interrupted;
   if (how.our_own) {
     around_.screen.failure(how.why);
   } else if (!orderly) {
     around_.screen.note("stopped for " + how.why);
   }
-  if (!orderly && monitor_) {
+  // Told to stop before there was a plan: nobody else has recorded it.
+  const bool before_plan = how.code == exit_code::interrupted && !points_.adopted;
+  if (monitor_ && (!orderly || before_plan)) {
     // The helper thread may still write; it is done with its work before the last words.
     member_.reset();
     files_thread_.reset();
-    monitor_->failed(monitor_->last_recorded_step(), {how.code, how.why});
+    const std::uint64_t step = monitor_->last_recorded_step();
+    if (before_plan) {
+      (void)monitor_->told_to_stop(step, how.why);
+      (void)monitor_->finished(step, how.code);
+    } else {
+      monitor_->failed(step, {how.code, how.why});
+    }
   }
   return static_cast<int>(how.code);
 }
@@ -220,6 +228,7 @@ result<bool> training_run::choose_start() {
   if (*found) {
     const checkpoint::facts& about = (*found)->about;
     start_ = {about.step, about.updates, about.tokens, about.step >= steps()};
+    decided_ = about.step;
     history_ = about.history;
     if (start_.step > recorded) {
       return error{exit_code::io,
@@ -328,7 +337,7 @@ worker_settings training_run::worker_settings_now() const {
   return w;
 }
 
-coordinator_settings training_run::coordinator_settings_now() const {
+coordinator_settings training_run::coordinator_settings_now() {
   coordinator_settings c;
   c.steps = steps();
   c.max_norm = training_.max_norm;
@@ -337,6 +346,11 @@ coordinator_settings training_run::coordinator_settings_now() const {
   c.validation_freq =
       settings().validation.enable ? static_cast<std::uint64_t>(settings().validation.freq) : 0;
   c.keep = settings().checkpoint.enable;
+  c.asked_to_stop = [this](std::uint64_t step) -> std::string {
+    decided_ = step;
+    const int signal = around_.stop_signal(step);
+    return signal != 0 ? strsignal(signal) : "";
+  };
   c.rate = [schedule = training_.schedule](std::uint64_t step) { return schedule.rate(step); };
   return c;
 }

@@ -47,8 +47,9 @@ struct run_surroundings {
   file_system& files;
   const clock_source& clock;
   console& screen;
-  // The notice to stop that came first, 0 for none; asked again and again.
-  std::function<int()> stop_signal;
+  // The notice to stop that came first, 0 for none; asked again and again, with the number of steps
+  // that are decided as far as this member knows.
+  std::function<int(std::uint64_t)> stop_signal;
   status_board::publisher publish = {};  // what is to be seen, after everything that happens
   comm::transport* transport = nullptr;  // nothing: this member stays alone
   std::optional<comm::secret> secret = {};
@@ -80,7 +81,7 @@ class training_run {
   result<std::optional<checkpoint::manifest>> choose_checkpoint();
   void make_member();
   worker_settings worker_settings_now() const;
-  coordinator_settings coordinator_settings_now() const;
+  coordinator_settings coordinator_settings_now();
   record_writer_settings record_settings();
   void measure_peak();
   void show_on_board();
@@ -88,7 +89,7 @@ class training_run {
   std::string plan_line(const protocol::plan& p) const;
   member_status member_line(const protocol::plan& p, const protocol::plan_member& m) const;
   checkpoint::facts checkpoint_facts(const save_facts& facts) const;
-  int finish(const ending& how);
+  int finish(ending how);  // a copy: it ends the member, who says it
 
   bool convenes() const { return request_.place.slot == 0; }
   std::uint64_t steps() const { return static_cast<std::uint64_t>(settings().training.steps); }
@@ -111,7 +112,10 @@ class training_run {
   starting_point start_;
   std::vector<checkpoint::history_entry> history_;
   std::optional<monitor> monitor_;
-  protocol_points points_;
+  struct : protocol_points {
+    void plan_adopted(member_id, const protocol::plan&) override { adopted = true; }
+    bool adopted = false;
+  } points_;
 
   std::unique_ptr<comm::transport> alone_;  // where no transport was given
   std::unique_ptr<file_run_store> store_;
@@ -119,6 +123,7 @@ class training_run {
   std::unique_ptr<member> member_;
   std::unique_ptr<helper_thread> files_thread_;  // ends before what it works for
   bool stop_passed_on_ = false;
+  std::uint64_t decided_ = 0;  // newest step, where this member coordinates
   std::optional<int> code_;
 };
 

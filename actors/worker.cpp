@@ -21,6 +21,10 @@ namespace {
 
 constexpr std::chrono::milliseconds ask_again{200};
 
+probed_member probed(const comm::facts& f) {
+  return {*f.wish, fmt::format("{} {}", f.slot, f.life.value), f.slot, f.host};
+}
+
 class worker_state {
  public:
   static inline const char* name = "worker";
@@ -41,6 +45,7 @@ class worker_state {
   void not_met(const not_introduced& m);
   void turned_away(const std::string& why) { around_->coordination.records.visitor_refused(why); }
   void give_up_waiting();
+  void publish_plan();
 
   // Adopting.
   void adopt(protocol::plan plan);
@@ -87,6 +92,7 @@ class worker_state {
   }
 
   void convene_if_complete();
+  std::vector<probed_member> members_to_probe() const;
   caf::actor peer_of(member_id id, incarnation life);
   bool welcome(const introduced& m);
   void links_to(member_id who);
@@ -159,6 +165,11 @@ void worker_state::begin(caf::event_based_actor* self, const worker_surroundings
   if (settings().convenes) {
     store.choose_start(
         tell<starting_point>([](const starting_point& from) { return start_known{from}; }));
+    if (settings().expected > 1) {  // before anybody hears of this member
+      store.ask_probe(settings().me.life.value, [me = self_](result<done> r) {
+        if (!r) caf::anon_send(me, failed{r.failure()});
+      });
+    }
     store.announce(around.transport.control().local_address(), generation(),
                    [me = self_](result<done> r) {
                      if (!r) caf::anon_send(me, failed{r.failure()});
@@ -238,6 +249,12 @@ void worker_state::met(const introduced& m) {
   redial_->linked(who);
   absent_.erase(who);
   unlinked_.erase(who);
+  if (who == settings().convener && !context_) {
+    around_->coordination.store.answer_probe(m.who.life.value, probed(settings().me),
+                                             [me = self_](result<done> r) {
+                                               if (!r) caf::anon_send(me, failed{r.failure()});
+                                             });
+  }
   convene_if_complete();
   ready_if_complete();
 }
@@ -307,6 +324,19 @@ void worker_state::convene_if_complete() {
   publishing_ = true;
   if (!stop_why_.empty()) return end_with({exit_code::interrupted, stop_why_, false});
   if (start_->finished) return end_with({exit_code::ok, "the run is finished", false});
+  if (settings().expected == 1) return publish_plan();
+  around_->coordination.store.judge_probe(settings().me.life.value, members_to_probe(),
+                                          tell<done>([](done) { return directory_fit{}; }));
+}
+
+std::vector<probed_member> worker_state::members_to_probe() const {
+  std::vector<probed_member> members{probed(settings().me)};
+  for (const comm::facts& one : others_->others()) members.push_back(probed(one));
+  return members;
+}
+
+void worker_state::publish_plan() {
+  if (phase_ != phase::meeting) return;
   const protocol::plan wanted =
       protocol::make_plan(first_plan(settings(), *others_, around_->work.shape(), start_->step));
   around_->coordination.store.publish_plan(
@@ -553,6 +583,7 @@ caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
       [self](const start_known& m) { self->state.start_is(m.from); },
       [self](const convener_found& m) { self->state.found(m.where); },
       [self](const look_for_convener&) { self->state.look(); },
+      [self](const directory_fit&) { self->state.publish_plan(); },
       [self](plan_published& m) { self->state.adopt(std::move(m.plan)); },
       [self](const state_loaded&) { self->state.loaded(); },
       [self](const peer_quiet& m) { self->state.quiet(m.who); },

@@ -16,6 +16,7 @@ struct start_known {
 struct convener_found {
   comm::address where;
 };
+struct directory_fit {};
 struct plan_published {
   protocol::plan plan;
 };
@@ -37,6 +38,7 @@ struct failed {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::start_known)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::convener_found)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::directory_fit)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_published)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::state_loaded)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::look_for_convener)

@@ -69,7 +69,8 @@ result<std::unique_ptr<contacts>> contacts::open(const listening& where, clock_s
   ensure(bind_to.size > 0, "an address to listen on was not resolved");
   const auto trouble = [&](int number) {
     std::string hint;
-    if (number == EADDRINUSE) hint = "; take another port, or port 0 for any that is free";
+    if (number == EADDRINUSE)
+      hint = "; take another port with comm.listen, or port 0 for any that is free";
     if (number == EACCES) hint = "; ports below 1024 belong to the system, take another";
     return error{exit_code::io, fmt::format("cannot listen on {}: {}{}", to_text(where.bind),
                                             reason(number), hint)};

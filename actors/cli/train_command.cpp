@@ -1,10 +1,11 @@
-// `troupe train`: the launcher. Checks the config, claims the run directory, writes the effective
-// config into it and starts one worker process, which is this program again with the hidden words
-// `worker`.
+// `troupe train`: the launcher. Checks the config, claims the run directory and starts the worker
+// processes, which are this program again with the hidden word `worker`; they inherit the effective
+// config as a file in memory.
 
 #include <fmt/format.h>
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +15,7 @@
 
 #include "actors/cli/command_line.hpp"
 #include "actors/cli/commands.hpp"
+#include "actors/directory_probe.hpp"
 #include "actors/from_settings.hpp"
 #include "actors/launcher.hpp"
 #include "actors/machine.hpp"
@@ -108,6 +110,19 @@ result<std::unique_ptr<status_server>> open_status(const config::settings& s,
   return server;
 }
 
+// A file in memory for the workers, which inherit it: the effective config of this start, which may
+// still be refused, so it has no name in the run directory; nothing is left of it whoever is
+// killed.
+result<std::string> unnamed_file(const std::string& content) {
+  const int fd = memfd_create("config.toml", 0);
+  if (fd < 0 || write(fd, content.data(), content.size()) != static_cast<ssize_t>(content.size())) {
+    return error{exit_code::io,
+                 fmt::format("cannot keep {} bytes of config in memory for the workers: {}",
+                             content.size(), std::strerror(errno))};
+  }
+  return fmt::format("/proc/self/fd/{}", fd);
+}
+
 // What belongs to the whole run cannot differ from worker to worker.
 status check_member_keys(const std::vector<std::string>& sets) {
   for (const std::string& set : sets) {
@@ -179,11 +194,8 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
 
   result<run_directory> run = run_directory::claim(real_file_system(), s.job.run_dir, real_clock());
   if (!run) return fail(run.failure(), err);
-  // The worker makes this the run's config.toml once it may go on with it.
-  const std::string next_config = run->file("config.next.toml");
-  if (status written = replace(real_file_system(), next_config, config::show_toml(s)); !written) {
-    return fail(written.failure(), err);
-  }
+  result<std::string> config = unnamed_file(config::show_toml(s));
+  if (!config) return fail(config.failure(), err);
   if (result<comm::secret> key = comm::create_secret(real_file_system(), run->file("secret"));
       !key) {
     return fail(key.failure(), err);
@@ -193,8 +205,8 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
     return fail(removed.failure(), err);
   }
   out.flush();
-  const int code = run_worker_processes(starts_of(options, s, *run, next_config, workers), {});
-  (void)real_file_system().remove(next_config);  // the run's own config.toml says what was used
+  const int code = run_worker_processes(starts_of(options, s, *run, *config, workers), {});
+  (void)remove_probes(real_file_system(), run->path());  // of a start that came to nothing
   return code;
 }
 
@@ -265,7 +277,7 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
       {.files = real_file_system(),
        .clock = real_clock(),
        .screen = screen,
-       .stop_signal = [] { return stop_signal(); },
+       .stop_signal = [](std::uint64_t) { return stop_signal(); },
        .publish =
            [server](std::shared_ptr<const world_status> s) {
              if (server != nullptr) server->publish(std::move(s));

@@ -34,8 +34,11 @@ inline void expect_same_bits(const run_outcome& a, const run_outcome& b) {
 }
 
 // A notice that comes before the (k + 1)th step of this start.
-inline std::function<int()> stop_before(std::size_t k) {
-  return [asked = std::size_t{0}, k]() mutable { return asked++ == k ? SIGTERM : 0; };
+inline std::function<int(std::uint64_t)> stop_before(std::size_t k) {
+  return [first = std::optional<std::uint64_t>(), k](std::uint64_t decided) mutable {
+    if (!first) first = decided;
+    return decided - *first >= k ? SIGTERM : 0;
+  };
 }
 
 inline std::string words(std::uint64_t seed, std::size_t bytes) {
@@ -49,7 +52,7 @@ inline std::string words(std::uint64_t seed, std::size_t bytes) {
 
 struct how_to_run {
   checkpoint::wanted resume = {};
-  std::function<int()> stop = [] { return 0; };
+  std::function<int(std::uint64_t)> stop = [](std::uint64_t) { return 0; };
   file_system* files = &real_file_system();
   bool quiet = false;
 };
