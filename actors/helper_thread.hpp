@@ -13,8 +13,10 @@ namespace troupe::actors {
 class helper_thread {
  public:
   helper_thread();
-  ~helper_thread();  // waits for the running task
-  void add(std::function<void()> task);
+  ~helper_thread();                      // waits for the running task
+  void add(std::function<void()> task);  // nothing once it has ended
+  // Runs what was added, then ends the thread; the object stays.
+  void end();
 
  private:
   void serve();
@@ -22,8 +24,9 @@ class helper_thread {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> tasks_;
-  bool stop_ = false;
-  std::thread thread_;  // last: it uses all of the above
+  bool stop_ = false;    // at once
+  bool ending_ = false;  // once nothing is left to do
+  std::thread thread_;   // last: it uses all of the above
 };
 
 }  // namespace troupe::actors

@@ -62,8 +62,9 @@ training_run::training_run(const run_directory& directory, const run_request& re
       files_thread_(std::make_unique<helper_thread>()) {}
 
 training_run::~training_run() {
-  member_.reset();        // no more questions
-  files_thread_.reset();  // no more answers
+  // First no more answers, which need the member's loop, then no more questions.
+  files_thread_->end();
+  member_.reset();
 }
 
 int training_run::run() {
@@ -121,8 +122,8 @@ int training_run::finish(ending how) {
   const bool before_plan = how.code == exit_code::interrupted && !points_.adopted;
   if (monitor_ && (!orderly || before_plan)) {
     // The helper thread may still write; it is done with its work before the last words.
+    files_thread_->end();
     member_.reset();
-    files_thread_.reset();
     const std::uint64_t step = monitor_->last_recorded_step();
     if (before_plan) {
       (void)monitor_->told_to_stop(step, how.why);
