@@ -63,11 +63,11 @@ class coordinator_state {
   void close();
   void give_up_step(std::uint64_t step);
   void fail(const error& why) {
-    if (phase_ == phase::saving) {
-      surroundings_->store.abandon_save(done_, folder_);
-      records().save_failed(done_, why);
-    }
-    around_->fail(why);
+    if (phase_ != phase::saving) return around_->fail(why);
+    surroundings_->store.abandon_save(done_, folder_);
+    records().save_failed(done_, why);
+    around_->fail({why.code, "the save of step " + std::to_string(done_) +
+                                 " failed, older checkpoints are untouched: " + why.message});
   }
 
  private:
@@ -292,9 +292,7 @@ void coordinator_state::write_into(const std::string& folder) {
 void coordinator_state::collect(member_id from, const protocol::save_share& share) {
   if (phase_ != phase::saving || share.step != done_) return;
   if (share.failure != 0) {
-    return fail({static_cast<exit_code>(share.failure),
-                 "the save of step " + std::to_string(done_) +
-                     " failed, older checkpoints are untouched: " + share.message});
+    return fail({static_cast<exit_code>(share.failure), share.message});
   }
   shares_[from] = share;
   if (shares_.size() < around_->plan.members.size()) return;
