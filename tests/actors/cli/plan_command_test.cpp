@@ -58,10 +58,10 @@ TEST_F(plan_command_test, prints_what_each_worker_does_keeps_and_sends) {
 
 TEST_F(plan_command_test, copies_are_as_many_as_the_config_wants_unless_told_otherwise) {
   const std::string zero = "--fault_tolerance.backups=0";
-  EXPECT_EQ(json({"--workers", "2"}).at("members")[0].at("backup_blocks"), 1);
+  EXPECT_EQ(json({"--workers", "2"}).at("members")[0].at("backup_blocks"), 2);
   EXPECT_EQ(json({"--workers", "2", zero}).at("members")[0].at("backup_blocks"), 0);
   EXPECT_EQ(json({"--workers", "2", zero, "--backups", "1"}).at("members")[0].at("backup_blocks"),
-            1);
+            2);
 }
 
 TEST_F(plan_command_test, activations_follow_the_share_of_the_batch) {
