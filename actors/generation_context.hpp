@@ -10,6 +10,8 @@
 #include "actors/protocol/plan.hpp"
 #include "actors/protocol_points.hpp"
 #include "actors/router.hpp"
+#include "comm/transport.hpp"
+#include "config/base/clock.hpp"
 #include "config/base/error.hpp"
 
 namespace troupe::actors {
@@ -25,6 +27,10 @@ struct generation_context {
   protocol_points& points;
   // This member's part of the run ends for this reason. Returns at once.
   std::function<void(const error&)> fail;
+  // For what a member tells of its own costs; nothing is decided by it.
+  const clock_source& clock;
+  const comm::transport& lanes;
+  std::function<std::uint64_t()> peak_memory;  // bytes of this process; empty: unknown
 
   const protocol::plan_member& me() const { return *plan.find(self); }
 };

@@ -70,13 +70,19 @@ process_facts facts_of_this_process() {
   getrusage(RUSAGE_SELF, &usage);
   process_facts f;
   f.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-  f.peak_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+  f.peak_bytes = peak_bytes_of_this_process();
   std::uint64_t pages = 0;
   std::istringstream(content("/proc/self/statm")) >> pages >> pages;
   f.resident_bytes = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   f.open_files = count_open_files();
   f.start_seconds = start;
   return f;
+}
+
+std::uint64_t peak_bytes_of_this_process() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
 }  // namespace troupe::actors

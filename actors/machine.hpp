@@ -18,5 +18,6 @@ struct process_facts {
   double start_seconds = 0;  // Unix time of its start
 };
 process_facts facts_of_this_process();
+std::uint64_t peak_bytes_of_this_process();  // alone, since it costs next to nothing
 
 }  // namespace troupe::actors

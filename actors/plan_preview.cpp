@@ -2,28 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "actors/protocol/planner.hpp"
 #include "config/base/error.hpp"
 
 namespace troupe::actors {
 
-protocol::model_sizes sizes_of(const model::model_layout& layout, bool tied) {
+protocol::model_sizes sizes_of(const world_shape& shape) {
   protocol::model_sizes sizes;
-  for (const model::layer_layout& layer : layout) {
-    const model::tensor_info* table = tied && layer.kind == model::layer_kind::embedding
-                                          ? layer.find(model::tensor_role::token_table)
-                                          : nullptr;
+  for (const std::vector<block_shape>& layer : shape.layers) {
     auto& blocks = sizes.emplace_back();
-    for (std::size_t b = 0; b < layer.blocks(); ++b) {
-      protocol::block_sizes& block = blocks.emplace_back();
-      block.elements = layer.block_size(b);
-      if (table == nullptr) continue;
-      const std::size_t begin = b * model::block_elements, end = begin + block.elements;
-      const std::size_t from = std::max(begin, table->offset);
-      const std::size_t to = std::min(end, table->offset + table->size);
-      if (from < to) block.tied = to - from;
+    for (const block_shape& block : layer) {
+      const std::uint64_t tied = block.sources.size() > 1 ? block.sources[1] : 0;
+      blocks.push_back({.elements = block.elements, .tied = tied});
     }
   }
   return sizes;

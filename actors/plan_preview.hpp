@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "actors/computation.hpp"
 #include "actors/protocol/plan_cost.hpp"
-#include "model/layout.hpp"
 
 namespace troupe::actors {
 
 // Elements of every block, and how many of them have a second gradient from the head.
-protocol::model_sizes sizes_of(const model::model_layout& layout, bool tied);
+protocol::model_sizes sizes_of(const world_shape& shape);
 
 struct preview_request {
   std::vector<int> threads;  // of each worker; a worker is taken to be as fast as it has threads

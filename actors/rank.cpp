@@ -1,5 +1,6 @@
 #include "actors/rank.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "actors/data_loader.hpp"
@@ -26,6 +27,7 @@ class rank_state {
 
   void go() {
     running_ = true;
+    last_costs_ = around_->clock.now();
     load(progress_->step());
     continue_if_possible();
   }
@@ -79,6 +81,7 @@ class rank_state {
   void block_at(block_id block, std::uint64_t version);
   void validate_if_asked();
   void settle();
+  void tell_costs(protocol::step_facts& facts);
 
   shared_context around_;
   run_store* store_ = nullptr;
@@ -93,6 +96,7 @@ class rank_state {
   bool abandoned_ = false;  // ... before the step that was being computed was decided
   bool validation_due_ = false, validating_ = false;
   std::uint64_t loaded_ = 0;
+  time_since_start last_costs_{};
   std::optional<protocol::save_request> save_;
 };
 
@@ -136,15 +140,28 @@ void rank_state::take(result<std::optional<protocol::vote>> complete) {
   if (!complete) return around_->fail(complete.failure());
   if (!complete->has_value()) return;
   protocol::vote& vote = **complete;
-  const work_seconds seconds = around_->work.take_seconds();
-  vote.facts.data = seconds.data;
-  vote.facts.forward = seconds.forward;
-  vote.facts.backward = seconds.backward;
-  vote.facts.reduce = seconds.reduce;
-  vote.facts.apply = seconds.apply;
-  vote.facts.activation_bytes = around_->work.activation_bytes();
+  tell_costs(vote.facts);
   around_->points.voted(around_->self, vote);
   around_->mail.to_coordinator(std::move(vote));
+}
+
+// What the device did since the last vote; the rest of the time it had nothing to do.
+void rank_state::tell_costs(protocol::step_facts& facts) {
+  const work_seconds seconds = around_->work.take_seconds();
+  facts.data = seconds.data;
+  facts.forward = seconds.forward;
+  facts.backward = seconds.backward;
+  facts.reduce = seconds.reduce;
+  facts.apply = seconds.apply;
+  const time_since_start now = around_->clock.now();
+  const double busy = seconds.forward + seconds.backward + seconds.reduce + seconds.apply;
+  facts.wait = std::max(0.0, std::chrono::duration<double>(now - last_costs_).count() - busy);
+  last_costs_ = now;
+  const comm::traffic sent = around_->lanes.sent();
+  facts.control_bytes = sent.control_bytes;
+  facts.bulk_bytes = sent.bulk_bytes;
+  facts.activation_bytes = around_->work.activation_bytes();
+  if (around_->peak_memory) facts.peak_memory = around_->peak_memory();
 }
 
 void rank_state::see(const protocol::record_notice& notice) {

@@ -65,8 +65,15 @@ void record_writer::note_facts(const committed_step& step) {
     board.sent(id, m->life, lane::bulk, facts.bulk_bytes);
     if (member_status* seen = board.member(id)) {
       seen->step = step.record.step;
-      const double work = facts.data + facts.forward + facts.backward + facts.reduce + facts.apply;
+      // Reading data is done beside the step, by a thread that mostly sleeps.
+      const double work = facts.forward + facts.backward + facts.reduce + facts.apply;
       if (work + facts.wait > 0) seen->busy_ratio = work / (work + facts.wait);
+      auto& memory = seen->memory_bytes;
+      memory[memory_kind::activations] = facts.activation_bytes;
+      memory[memory_kind::other] = 0;
+      std::uint64_t known = 0;
+      for (const std::uint64_t bytes : memory.values) known += bytes;
+      if (facts.peak_memory > known) memory[memory_kind::other] = facts.peak_memory - known;
     }
   }
 }

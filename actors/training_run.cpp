@@ -335,6 +335,7 @@ worker_settings training_run::worker_settings_now() const {
   };
   w.wait_for_members = seconds(settings().elastic.wait_timeout_seconds);
   w.wait_for_convener = seconds(settings().comm.init_timeout_seconds);
+  w.peak_memory = peak_bytes_of_this_process;
   return w;
 }
 

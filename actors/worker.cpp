@@ -372,7 +372,8 @@ void worker_state::adopt(protocol::plan plan) {
   }
   context_ = std::make_shared<generation_context>(
       generation_context{std::move(plan), self(), around_->work, *bulk_, *mail_, around_->points,
-                         [me = self_](const error& why) { caf::anon_send(me, failed{why}); }});
+                         [me = self_](const error& why) { caf::anon_send(me, failed{why}); },
+                         around_->clock, around_->transport, settings().peak_memory});
   const protocol::plan& adopted = context_->plan;
   around_->points.plan_adopted(self(), adopted);
   around_->work.adopt(share);

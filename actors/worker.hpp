@@ -33,6 +33,7 @@ struct worker_settings {
   std::chrono::nanoseconds evict = std::chrono::milliseconds(3000);
   std::chrono::nanoseconds wait_for_members = std::chrono::seconds(600);
   std::chrono::nanoseconds wait_for_convener = std::chrono::seconds(300);
+  std::function<std::uint64_t()> peak_memory;  // of this process [bytes], to be told; may be empty
 };
 
 // How the process's part ended.

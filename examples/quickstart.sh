@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # From a fresh Debian 12 to a small language model that was trained here, with one command: installs packages,
-# builds, trains on real text, prints a sample and where everything is. Under five minutes once built.
+# builds, trains on real text with four workers that share the cores, prints a sample and where everything
+# is. Under five minutes once built.
 #
-#   examples/quickstart.sh [--steps N] [--out DIRECTORY] [--program FILE] [--check]
+#   examples/quickstart.sh [--workers N] [--steps N] [--out DIRECTORY] [--program FILE] [--check]
 #
+# --workers N       another number of workers; the losses and weights are the same bits
 # --steps N         a shorter or longer run than the config's
 # --out DIRECTORY   where text and run go (outputs/ in the repository); a run that stands there is continued
 # --program FILE    use this program; nothing is installed or built
@@ -12,7 +14,7 @@ set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 here=$PWD
-out=$root/outputs steps='' program='' check=false
+out=$root/outputs workers=4 steps='' program='' check=false
 
 fail() {
   printf '\nquickstart: %s\n' "$1" >&2
@@ -24,9 +26,10 @@ absolute() { case $1 in /*) printf '%s' "$1" ;; *) printf '%s/%s' "$here" "$1" ;
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --steps | --out | --program) [ $# -ge 2 ] || fail "$1 needs a value" ;;
+    --workers | --steps | --out | --program) [ $# -ge 2 ] || fail "$1 needs a value" ;;
   esac
   case $1 in
+    --workers) workers=$2 && shift ;;
     --steps) steps=$2 && shift ;;
     --out) out=$(absolute "$2") && shift ;;
     --program) program=$(absolute "$2") && shift ;;
@@ -35,7 +38,7 @@ while [ $# -gt 0 ]; do
       sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
       exit 0
       ;;
-    *) fail "unknown option $1 (there are --steps, --out, --program, --check)" ;;
+    *) fail "unknown option $1 (there are --workers, --steps, --out, --program, --check)" ;;
   esac
   shift
 done
@@ -59,13 +62,14 @@ say 'text'
 text=$out/quickstart-text run=$out/quickstart
 examples/fortunes_text.sh "$text" || fail 'the text could not be prepared (see above)'
 
-say "training (a line every 50 steps; Ctrl-C stops it after a save, the same command goes on)"
+say "training with $workers workers (a line every 50 steps; Ctrl-C stops it after a save, the same command goes on)"
 overrides=(--set "data.sources[0].path=$text/train.txt" --set "validation.path=$text/valid.txt")
 if [ -n "$steps" ]; then overrides+=(--set "training.steps=$steps"); fi
 code=0
-"$program" train examples/quickstart.toml --run-dir "$run" "${overrides[@]}" || code=$?
+"$program" train examples/quickstart.toml --workers "$workers" --run-dir "$run" "${overrides[@]}" || code=$?
 case $code in
   0) ;;
+  69) fail 'a worker was lost (see above)' 'the same command goes on from the newest save' ;;
   75) fail 'stopped as asked; the same command goes on from the save' ;;
   73) fail "the directory $run cannot be used (see above)" "remove it, or choose another place with --out" ;;
   78) fail "the run in $run was made with other settings (see above)" "remove it, or choose another place with --out" ;;

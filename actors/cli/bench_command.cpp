@@ -190,10 +190,15 @@ int bench_step(arguments args, std::ostream& out, std::ostream& err) {
 
 int bench_command(arguments args, std::ostream& out, std::ostream& err) {
   if (!args.empty() && args.front() == "step") return bench_step(args.subspan(1), out, err);
-  if (!args.empty() && args.front() == "transport")
+  if (!args.empty() && args.front() == "scaling") {
+    return bench_scaling_command(args.subspan(1), out, err);
+  }
+  if (!args.empty() && args.front() == "transport") {
     return bench_transport(args.subspan(1), out, err);
+  }
   const bool help = !args.empty() && (args.front() == "--help" || args.front() == "-h");
   (help ? out : err) << "usage: troupe bench step CONFIG [--threads N] [--steps N] [--json]\n"
+                        "       troupe bench scaling [CONFIG] [--pairs N] [--steps N] [--json]\n"
                         "       troupe bench transport [--json]\n";
   return help ? 0 : static_cast<int>(exit_code::usage);
 }

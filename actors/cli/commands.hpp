@@ -21,6 +21,7 @@ int generate_command(arguments args, std::ostream& out, std::ostream& err);
 int diff_command(arguments args, std::ostream& out, std::ostream& err);
 int simulate_command(arguments args, std::ostream& out, std::ostream& err);
 int plan_command(arguments args, std::ostream& out, std::ostream& err);
+int bench_scaling_command(arguments args, std::ostream& out, std::ostream& err);
 int bench_command(arguments args, std::ostream& out, std::ostream& err);
 
 }  // namespace troupe::actors::cli

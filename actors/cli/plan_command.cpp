@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <optional>
 #include <ostream>
 
 #include "actors/cli/command_line.hpp"
 #include "actors/cli/commands.hpp"
 #include "actors/from_settings.hpp"
+#include "actors/memory_check.hpp"
+#include "actors/model_shape.hpp"
 #include "actors/plan_preview.hpp"
 #include "actors/plan_text.hpp"
 #include "actors/protocol/planner.hpp"
@@ -72,7 +76,25 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-void print_text(const plan_preview& p, std::uint32_t backups, std::ostream& out) {
+// What a member allocates for forward and backward, by member.
+std::vector<std::uint64_t> activations_of(const plan_preview& p, const config::settings& s) {
+  const model::description d = description_from(s);
+  const trainer_settings training = trainer_settings_from(s);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> known;  // by place and length
+  std::vector<std::uint64_t> all;
+  for (const protocol::plan_member& m : p.plan.members) {
+    const auto [at, fresh] = known.try_emplace({m.first_leaf, m.leaves}, 0);
+    if (fresh) {
+      const member_share share{p.plan.virtual_ranks, m.first_leaf, m.leaves, {}, {}};
+      at->second = bytes_of(d, training, share).activations;
+    }
+    all.push_back(at->second);
+  }
+  return all;
+}
+
+void print_text(const plan_preview& p, std::uint32_t backups,
+                const std::vector<std::uint64_t>& activations, std::ostream& out) {
   std::uint64_t elements = 0, sent = 0;
   for (const member_cost& c : p.costs) {
     elements += c.primary_elements;
@@ -89,7 +111,7 @@ void print_text(const plan_preview& p, std::uint32_t backups, std::ostream& out)
                                               "backup", "sends nodes", "sums", "parameters",
                                               "in all"}};
   std::vector<std::vector<std::string>> memory{
-      {"who", "parameters", "moments", "sums", "nodes", "slots", "in all"}};
+      {"who", "parameters", "moments", "sums", "nodes", "slots", "activations", "in all"}};
   for (std::size_t i = 0; i < p.costs.size(); ++i) {
     const member_cost& c = p.costs[i];
     const protocol::plan_member& m = p.plan.members[i];
@@ -100,13 +122,14 @@ void print_text(const plan_preview& p, std::uint32_t backups, std::ostream& out)
                     bytes(c.sends.sums), bytes(c.sends.parameters), bytes(c.sends.total())});
     memory.push_back({m.name, bytes(c.holds.parameters), bytes(c.holds.moments),
                       bytes(c.holds.sums), bytes(c.holds.nodes), bytes(c.holds.slots),
-                      bytes(c.holds.total())});
+                      bytes(activations[i]), bytes(c.holds.total() + activations[i])});
   }
   out << "\nwork, blocks and bytes sent in a step:\n" << aligned(work);
-  out << "\nmemory, without activations:\n" << aligned(memory);
+  out << "\nmemory:\n" << aligned(memory);
 }
 
-void print_json(const plan_preview& p, const std::vector<int>& threads, std::ostream& out) {
+void print_json(const plan_preview& p, const std::vector<int>& threads,
+                const std::vector<std::uint64_t>& activations, std::ostream& out) {
   json_page page;
   page.u64("workers", p.plan.members.size())
       .u64("virtual_ranks", p.plan.virtual_ranks)
@@ -133,7 +156,8 @@ void print_json(const plan_preview& p, const std::vector<int>& threads, std::ost
         .u64("sums", c.holds.sums)
         .u64("nodes", c.holds.nodes)
         .u64("slots", c.holds.slots)
-        .u64("total", c.holds.total())
+        .u64("activations", activations[i])
+        .u64("total", c.holds.total() + activations[i])
         .end();
     page.begin_object("sent_bytes_per_step")
         .u64("nodes", c.sends.nodes)
@@ -160,7 +184,7 @@ int plan_command(arguments args, std::ostream& out, std::ostream& err) {
   std::string config_file, threads_text = "1";
   std::vector<std::string> sets;
   int workers = 1;
-  std::uint32_t backups = 1;
+  std::optional<std::uint32_t> backups_wanted;
   bool json = false;
   line.app().add_option("CONFIG", config_file, "TOML file")->required();
   line.app()
@@ -170,7 +194,8 @@ int plan_command(arguments args, std::ostream& out, std::ostream& err) {
                         "threads of each worker, or one number for each as in 2,1,1: who has more "
                         "gets more to do");
   line.app()
-      .add_option("--backups", backups, "copies of each block besides the primary's")
+      .add_option("--backups", backups_wanted,
+                  "copies of each block besides the primary's (fault_tolerance.backups)")
       ->check(CLI::Range(0, 16));
   line.app()
       .add_option("--set", sets, "section.key=value; --section.key=value is the same")
@@ -187,15 +212,19 @@ int plan_command(arguments args, std::ostream& out, std::ostream& err) {
     return static_cast<int>(loaded.failure().code);
   }
   const model::description d = description_from(loaded->settings);
+  if (status sound = model::check(d); !sound) return fail(sound.failure(), err);
+  const std::uint32_t backups =
+      backups_wanted.value_or(static_cast<std::uint32_t>(loaded->settings.fault_tolerance.backups));
   const plan_preview preview = preview_plan(
-      sizes_of(model::make_layout(d), d.tied),
+      sizes_of(shape_of(d, model::make_layout(d))),
       {.threads = *threads,
        .virtual_ranks = static_cast<std::uint32_t>(loaded->settings.parallelism.virtual_ranks),
        .backups = backups});
+  const std::vector<std::uint64_t> activations = activations_of(preview, loaded->settings);
   if (json) {
-    print_json(preview, *threads, out);
+    print_json(preview, *threads, activations, out);
   } else {
-    print_text(preview, backups, out);
+    print_text(preview, backups, activations, out);
   }
   return 0;
 }

@@ -2,35 +2,25 @@
 
 #include <gmock/gmock.h>
 
-#include "model/description.hpp"
-
 namespace troupe::actors {
 namespace {
 
-model::layer_layout embedding(std::size_t table, std::size_t positions) {
-  model::layer_layout layer;
-  layer.kind = model::layer_kind::embedding;
-  layer.name = "embedding";
-  layer.elements = table + positions;
-  model::tensor_info& tokens = layer.tensors.emplace_back();
-  tokens.role = model::tensor_role::token_table;
-  tokens.size = table;
-  return layer;
-}
-
-TEST(plan_preview, a_tied_table_has_a_second_gradient_in_its_own_blocks_only) {
-  constexpr std::size_t block = model::block_elements;
-  const model::model_layout layout{embedding(block + 100, block)};
-  const auto tied = sizes_of(layout, true);
-  ASSERT_EQ(tied.size(), 1u);
-  ASSERT_EQ(tied[0].size(), 3u);
-  EXPECT_EQ(tied[0][0].elements, block);
-  EXPECT_EQ(tied[0][0].tied, block);
-  EXPECT_EQ(tied[0][1].tied, 100u);
-  EXPECT_EQ(tied[0][2].elements, 100u);
-  EXPECT_EQ(tied[0][2].tied, 0u);
-  const auto untied = sizes_of(layout, false);
-  for (const auto& b : untied[0]) EXPECT_EQ(b.tied, 0u);
+TEST(plan_preview, a_second_source_of_a_block_is_counted_with_its_own_size) {
+  world_shape shape;
+  shape.layers = {{{.elements = 300, .sources = {300, 300}},
+                   {.elements = 300, .sources = {300, 100}},
+                   {.elements = 100, .sources = {100}}},
+                  {{.elements = 50, .sources = {50}}}};
+  const protocol::model_sizes sizes = sizes_of(shape);
+  ASSERT_EQ(sizes.size(), 2u);
+  ASSERT_EQ(sizes[0].size(), 3u);
+  EXPECT_EQ(sizes[0][0].elements, 300u);
+  EXPECT_EQ(sizes[0][0].tied, 300u);
+  EXPECT_EQ(sizes[0][1].tied, 100u);
+  EXPECT_EQ(sizes[0][2].elements, 100u);
+  EXPECT_EQ(sizes[0][2].tied, 0u);
+  ASSERT_EQ(sizes[1].size(), 1u);
+  EXPECT_EQ(sizes[1][0].elements, 50u);
 }
 
 TEST(plan_preview, more_threads_get_more_virtual_ranks) {

@@ -16,6 +16,15 @@ grep -q '^validation loss  *[0-9.]*' log || fail 'no validation loss was shown'
 [ "$(grep -c loss log)" -gt 5 ] || fail 'no progress was visible'
 [ "$(wc -c <'a place/quickstart-sample.txt')" -gt 1000 ] || fail 'no sample was written'
 
+[ "$(grep -c '"world":4' 'a place/quickstart/steps.jsonl')" -eq 600 ] || fail 'not every step was computed by four workers'
+
+# The number of workers is no part of the recipe.
+for workers in 1 3; do
+  "$script" --program "$program" --out "with $workers" --steps 20 --workers "$workers" >>log
+  [ "$workers" = 1 ] || "$program" diff 'with 1/quickstart' "with $workers/quickstart" | grep -q 'same bits' ||
+    fail "$workers workers trained other bits than one"
+done
+
 # The same command again finds the run finished, trains nothing and ends well.
 "$script" --program "$program" --out 'a place' --steps 600 --check >again
 steps=$(wc -l <'a place/quickstart/steps.jsonl')

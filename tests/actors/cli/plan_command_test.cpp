@@ -53,7 +53,24 @@ TEST_F(plan_command_test, prints_what_each_worker_does_keeps_and_sends) {
   EXPECT_THAT(o.out, HasSubstr("worker-1            4-7      1"));
   EXPECT_THAT(o.out, HasSubstr("1 of each block wanted, 1 possible"));
   EXPECT_THAT(o.out, HasSubstr("all members are in the domain this machine"));
-  EXPECT_THAT(o.out, HasSubstr("memory, without activations"));
+  EXPECT_THAT(o.out, HasSubstr("activations"));
+}
+
+TEST_F(plan_command_test, copies_are_as_many_as_the_config_wants_unless_told_otherwise) {
+  const std::string zero = "--fault_tolerance.backups=0";
+  EXPECT_EQ(json({"--workers", "2"}).at("members")[0].at("backup_blocks"), 2);
+  EXPECT_EQ(json({"--workers", "2", zero}).at("members")[0].at("backup_blocks"), 0);
+  EXPECT_EQ(json({"--workers", "2", zero, "--backups", "1"}).at("members")[0].at("backup_blocks"),
+            2);
+}
+
+TEST_F(plan_command_test, activations_follow_the_share_of_the_batch) {
+  const nlohmann::json members = json({"--workers", "2", "--threads", "3,1"}).at("members");
+  const auto bytes = [&](int i) {
+    return members[static_cast<std::size_t>(i)].at("memory_bytes").at("activations").get<double>();
+  };
+  EXPECT_GT(bytes(1), 0);
+  EXPECT_GT(bytes(0), bytes(1));
 }
 
 TEST_F(plan_command_test, says_who_is_a_spare) {
