@@ -94,7 +94,8 @@ void introductions::link_opened(comm::link_id link, bool we_connected) {
   if (it == strangers_.end()) return;  // given up meanwhile
   it->second.talk.emplace(
       we_connected ? comm::handshake::role::connector : comm::handshake::role::acceptor,
-      settings_.me, settings_.key, settings_.number());
+      settings_.me, settings_.key, settings_.number(),
+      [this](const comm::facts& who) { return admit_ ? admit_(who) : std::nullopt; });
   if (we_connected) over_.control().send(link, it->second.talk->start());
 }
 

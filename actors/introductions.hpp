@@ -60,6 +60,9 @@ class introductions final : public comm::control_handler {
   // Before any link opens.
   void set_worker(caf::actor worker) { worker_ = std::move(worker); }
 
+  // From now on: whoever has proven itself and is refused here is told why.
+  void admit_by(comm::handshake::admission admit) { admit_ = std::move(admit); }
+
   comm::link_id connect(const comm::address& to);
   // The link is this member's from now on; its frames go to `peer`. False: it ended meanwhile.
   bool keep(comm::link_id link, member_id who, caf::actor peer);
@@ -94,6 +97,7 @@ class introductions final : public comm::control_handler {
   const clock_source& clock_;
   introductions_settings settings_;
   caf::actor worker_;
+  comm::handshake::admission admit_;
   std::map<comm::link_id, stranger> strangers_;
   std::map<comm::link_id, known> known_;
   std::map<comm::link_id, std::vector<comm::bytes>> early_;  // proven, not kept yet

@@ -25,6 +25,19 @@ probed_member probed(const comm::facts& f) {
   return {*f.wish, fmt::format("{} {}", f.slot, f.life.value), f.slot, f.host};
 }
 
+// Why a plan has no place for this process; nothing: it has one.
+std::optional<std::string> not_in(const protocol::plan& plan, const comm::facts& who) {
+  const protocol::plan_member* m = who.wish ? plan.find(*who.wish) : nullptr;
+  if (m != nullptr && m->life == who.life) return std::nullopt;
+  return fmt::format(
+      "the run goes on with {} member{} since step {}, and {}; it takes nobody in before it is "
+      "started again",
+      plan.members.size(), plan.members.size() == 1 ? "" : "s", plan.base,
+      m != nullptr
+          ? fmt::format("its {} is another process ({} on {})", who.slot, m->address, m->host)
+          : fmt::format("{} is none of them", who.slot));
+}
+
 class worker_state {
  public:
   static inline const char* name = "worker";
@@ -375,6 +388,7 @@ void worker_state::adopt(protocol::plan plan) {
                          [me = self_](const error& why) { caf::anon_send(me, failed{why}); },
                          around_->clock, around_->transport, settings().peak_memory});
   const protocol::plan& adopted = context_->plan;
+  gate().admit_by([ctx = context_](const comm::facts& who) { return not_in(ctx->plan, who); });
   around_->points.plan_adopted(self(), adopted);
   around_->work.adopt(share);
   rank_ = spawn_rank(actor_, context_, around_->coordination.store);

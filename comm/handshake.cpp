@@ -65,8 +65,8 @@ nonce fresh_nonce() {
   return made;
 }
 
-handshake::handshake(role side, facts mine, const secret& key, const nonce& number)
-    : side_(side), mine_(std::move(mine)), key_(key), number_(number) {
+handshake::handshake(role side, facts mine, const secret& key, const nonce& number, admission admit)
+    : side_(side), mine_(std::move(mine)), key_(key), number_(number), admit_(std::move(admit)) {
   const status proper = fits(mine_);
   ensure(proper, "a process cannot introduce itself: " + (proper ? "" : proper.failure().message));
   ensure(mine_.run_id.size() <= max_run_id_bytes, "a run id is longer than an envelope allows");
@@ -146,6 +146,9 @@ handshake::step handshake::on_answer(const handshake_message& m) {
         fmt::format("your secret is not that of run \"{}\": use the file \"secret\" "
                     "of its run directory",
                     mine_.run_id));
+  }
+  if (admit_) {
+    if (const auto why = admit_(theirs_)) return refuse_with(*why);
   }
   state_ = state::accepted;
   return {.reply =

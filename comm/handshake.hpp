@@ -17,6 +17,7 @@
 // was not chosen: it would bring certificates where one file is shared anyway.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -38,8 +39,11 @@ class handshake {
  public:
   enum class role : std::uint8_t { connector, acceptor };
 
+  // Why a process that has proven itself is not taken in all the same; asked by the acceptor.
+  using admission = std::function<std::optional<std::string>(const facts& theirs)>;
+
   // `mine` keeps to fits(); `number` is used once.
-  handshake(role side, facts mine, const secret& key, const nonce& number);
+  handshake(role side, facts mine, const secret& key, const nonce& number, admission admit = {});
 
   // The connector's first frame; call it once the link is open.
   bytes start() const;
@@ -74,6 +78,7 @@ class handshake {
   facts mine_, theirs_;
   secret key_;
   nonce number_, their_number_{};
+  admission admit_;
 };
 
 }  // namespace troupe::comm

@@ -47,6 +47,7 @@ nonce nonce_of(unsigned char fill) {
 struct meeting {
   facts joiner = somebody("worker-1"), host = somebody("worker-0");
   secret joiner_secret = secret_of(1), host_secret = secret_of(1);
+  handshake::admission admit;
 
   // What both said at last, and all frames between them.
   handshake::step at_joiner, at_host;
@@ -55,7 +56,7 @@ struct meeting {
 
   void take_place() {
     handshake c(role::connector, joiner, joiner_secret, nonce_of(10));
-    handshake a(role::acceptor, host, host_secret, nonce_of(20));
+    handshake a(role::acceptor, host, host_secret, nonce_of(20), admit);
     std::optional<bytes> next = c.start();
     for (bool to_host = true; next; to_host = !to_host) {
       frames.push_back(*next);
@@ -67,6 +68,16 @@ struct meeting {
     seen_by_host = a.theirs();
   }
 };
+
+TEST(handshake, tells_a_proven_process_why_it_is_not_taken_in) {
+  meeting m;
+  m.admit = [](const facts& theirs) { return "there is no room for " + theirs.slot; };
+  m.take_place();
+  EXPECT_FALSE(m.at_host.accepted);
+  EXPECT_FALSE(m.at_joiner.accepted);
+  EXPECT_EQ(m.at_joiner.refused, "the other side refused: there is no room for worker-1");
+  EXPECT_THAT(m.at_host.refused, AllOf(HasSubstr("refused worker-1"), HasSubstr("no room")));
+}
 
 TEST(handshake, lets_both_sides_believe_each_other) {
   meeting m;
@@ -131,7 +142,9 @@ TEST(handshake, refuses_another_secret) {
 
 TEST(handshake, refuses_a_joiner_that_cannot_prove_the_secret_whatever_it_overlooks) {
   // A joiner without the secret that goes on although the acceptor's proof tells it nothing.
-  handshake a(role::acceptor, somebody("worker-0"), secret_of(1), nonce_of(20));
+  // Nor is it asked whether there is room for it.
+  const auto admit = [](const facts&) -> std::optional<std::string> { return "there is no room"; };
+  handshake a(role::acceptor, somebody("worker-0"), secret_of(1), nonce_of(20), admit);
   handshake c(role::connector, somebody("worker-1"), secret_of(2), nonce_of(10));
   ASSERT_TRUE(a.receive(c.start()).reply);
   handshake_message guess;
