@@ -387,12 +387,12 @@ void training_run::measure_peak() {
   peak_flops_ = settings().metrics.peak_flops;
   peak_source_ = "metrics.peak_flops";
   if (peak_flops_ <= 0) {
-    // Members are alike until a plan says otherwise: the peak of one, times their number.
-    const auto members = static_cast<double>(request_.place.expected);
-    peak_flops_ = compute::cpu::measure_fma_peak(threads) * 1e9 * members;
-    peak_source_ =
-        fmt::format("measured fused multiply-adds, {} x {} threads, {}", request_.place.expected,
-                    threads, compute::cpu::fma_instruction_set());
+    // Members are alike and on this machine: the peak of one, times as many as have cores at once.
+    const double wanted = static_cast<double>(request_.place.expected) * threads;
+    const double at_once = std::min(wanted, std::max<double>(usable_cores(), threads));
+    peak_flops_ = compute::cpu::measure_fma_peak(threads) * 1e9 * at_once / threads;
+    peak_source_ = fmt::format("measured fused multiply-adds, {:.0f} threads, {}", at_once,
+                               compute::cpu::fma_instruction_set());
   }
   monitor_->set_speed_facts(flops_per_token_, peak_flops_, peak_source_);
 }
@@ -401,13 +401,13 @@ std::string training_run::plan_line(const protocol::plan& p) const {
   std::size_t spares = 0;
   for (const protocol::plan_member& m : p.members) spares += m.leaves == 0 ? 1 : 0;
   return fmt::format(
-      "{} worker{}{}, {} threads each, {} virtual ranks, micro-batch {}, {} backup{}"
+      "{} worker{}{}, {} thread{} each, {} virtual ranks, micro-batch {}, {} backup{}"
       "{}, {}",
       p.members.size(), p.members.size() == 1 ? "" : "s",
-      spares > 0 ? fmt::format(" ({} spare)", spares) : "", device_->threads(), p.virtual_ranks,
-      training_.batch.micro_batch, settings().fault_tolerance.backups,
-      settings().fault_tolerance.backups == 1 ? "" : "s", p.exposed ? " (exposed)" : "",
-      device_->numerics_class());
+      spares > 0 ? fmt::format(" ({} spare)", spares) : "", device_->threads(),
+      device_->threads() == 1 ? "" : "s", p.virtual_ranks, training_.batch.micro_batch,
+      settings().fault_tolerance.backups, settings().fault_tolerance.backups == 1 ? "" : "s",
+      p.exposed ? " (exposed)" : "", device_->numerics_class());
 }
 
 member_status training_run::member_line(const protocol::plan& p,

@@ -72,7 +72,7 @@ case $code in
   69) fail 'a worker was lost (see above)' 'the same command goes on from the newest save' ;;
   75) fail 'stopped as asked; the same command goes on from the save' ;;
   73) fail "the directory $run cannot be used (see above)" "remove it, or choose another place with --out" ;;
-  78) fail "the run in $run was made with other settings (see above)" "remove it, or choose another place with --out" ;;
+  78) fail 'the settings were refused (see above)' "if $run was made with others, remove it or choose another place with --out" ;;
   *) fail "training ended with exit code $code (see above)" ;;
 esac
 

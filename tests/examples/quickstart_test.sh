@@ -20,7 +20,7 @@ grep -q '^validation loss  *[0-9.]*' log || fail 'no validation loss was shown'
 
 # The number of workers is no part of the recipe.
 for workers in 1 3; do
-  "$script" --program "$program" --out "with $workers" --steps 20 --workers "$workers" >>log
+  "$script" --program "$program" --out "with $workers" --steps 60 --workers "$workers" >>log
   [ "$workers" = 1 ] || "$program" diff 'with 1/quickstart' "with $workers/quickstart" | grep -q 'same bits' ||
     fail "$workers workers trained other bits than one"
 done
