@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One answer, however many workers give it: worlds of 1 to 7, with 1 and 2 threads and 0 to 2 backups, both families, have the hashes and
-# losses of the one worker alone. FULL=1 tries all of them (84 worlds); else a part in which each number occurs.
+# losses of the one worker alone. FULL=1 tries all of them (72 worlds); else a part in which each number occurs.
 # Usage: world_bits_test.sh PROGRAM
 set -euo pipefail
 
