@@ -12,7 +12,10 @@ introductions::introductions(comm::transport& over, const clock_source& clock,
 
 comm::link_id introductions::connect(const comm::address& to) {
   const comm::link_id link = over_.control().connect(to);
-  strangers_[link] = {.talk = {}, .we_connected = true, .until = clock_.now() + settings_.patience};
+  strangers_[link] = {.talk = {},
+                      .we_connected = true,
+                      .until = clock_.now() + settings_.patience,
+                      .at = comm::to_text(to)};
   return link;
 }
 
@@ -52,18 +55,17 @@ std::optional<time_since_start> introductions::last_heard(member_id who) const {
 }
 
 void introductions::give_up_silent() {
-  std::vector<comm::link_id> silent;
+  std::vector<std::pair<comm::link_id, std::string>> silent;
   for (const auto& [link, s] : strangers_) {
-    if (s.until <= clock_.now()) silent.push_back(link);
+    if (s.until <= clock_.now()) silent.emplace_back(link, s.at.empty() ? "a visitor" : s.at);
   }
-  for (const comm::link_id link : silent) {
-    turn_away(
-        link,
-        fmt::format(
-            "nothing was heard for {} ms (comm.handshake_seconds); is it a "
-            "member of this run that listens there?",
-            std::chrono::duration_cast<std::chrono::milliseconds>(settings_.patience).count()),
-        false);
+  const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(settings_.patience);
+  for (const auto& [link, at] : silent) {
+    turn_away(link,
+              fmt::format("nothing was heard of {} for {} ms (comm.handshake_seconds); is it a "
+                          "member of this run that listens there?",
+                          at, patience.count()),
+              false);
   }
 }
 

@@ -86,6 +86,7 @@ class introductions final : public comm::control_handler {
     std::optional<comm::handshake> talk;  // once the link is open
     bool we_connected = false;
     time_since_start until{};
+    std::string at = {};  // where we connected to, in words
   };
   struct known {
     member_id who;

@@ -152,6 +152,7 @@ class worker_state {
   time_since_start watching_since_{};
 
   ending how_;
+  std::optional<member_id> lost_;  // the one for whom this member ends
   bool first_to_know_ = false;
   std::set<member_id> talking_;  // peers that still have something to say
 };
@@ -525,6 +526,8 @@ void worker_state::lose(member_id who, const std::string& how) {
   if (context_ && context_->plan.coordinator == self()) {
     around_->coordination.records.member_lost(who, how);
   }
+  // Nobody waits until it has taken the farewell.
+  lost_ = who;
   fail({exit_code::too_few, fmt::format("{} is lost: {}", name_of(who), how)});
 }
 
@@ -549,7 +552,7 @@ void worker_state::end_with(const ending& how, bool first) {
   around_->work.cancel();
   say_farewell();
   for (const auto& [id, peer] : mail_->peers()) {
-    if (!links_.contains(id) && !(first && redial_->is_missing(id))) continue;
+    if (id == lost_ || (!links_.contains(id) && !(first && redial_->is_missing(id)))) continue;
     talking_.insert(id);
     caf::anon_send(peer, peer_finish{});
   }
