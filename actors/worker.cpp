@@ -443,6 +443,7 @@ void worker_state::ready_if_complete() {
 
 void worker_state::take(const incoming& m) {
   if (const auto* bye = std::get_if<protocol::farewell>(&m.what)) {
+    if (phase_ == phase::ending) return quiet(m.from);  // who says farewell needs none
     return end_with({static_cast<exit_code>(bye->code), bye->why, false}, m.from == self());
   }
   if (const auto* wish = std::get_if<protocol::stop_wish>(&m.what)) return stop(wish->why);

@@ -72,7 +72,7 @@ until_steps() {
   while true; do
     n=$(wc -l 2>/dev/null <"$1/steps.jsonl") || n=0
     [ "$n" -ge "$2" ] && return
-    kill -0 "$3" 2>/dev/null || fail "$1 ended before step $2"
+    kill -0 "$3" 2>/dev/null || fail "$1 ended before step $2: $(cat "$1.err" 2>/dev/null)"
     sleep 0.01
   done
 }
