@@ -141,7 +141,8 @@ TEST(worker, gives_a_slot_to_the_newer_life_of_its_member) {
   w.network().continue_process(comm::process_id(4));
   w.run();
   ASSERT_TRUE(w.ended(2));
-  EXPECT_EQ(w.ended(2)->code, exit_code::too_few) << w.ended(2)->why;
+  EXPECT_EQ(w.ended(2)->code, exit_code::bad_config) << w.ended(2)->why;
+  EXPECT_THAT(w.ended(2)->why, testing::HasSubstr("its worker-2 is another process"));
   for (const std::size_t i : {0u, 1u, 3u, 4u}) {
     ASSERT_TRUE(w.ended(i));
     EXPECT_EQ(w.ended(i)->code, exit_code::ok) << i << ": " << w.ended(i)->why;

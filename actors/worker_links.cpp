@@ -1,0 +1,211 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "actors/protocol/neighbours.hpp"
+#include "actors/worker_state.hpp"
+
+namespace troupe::actors {
+namespace {
+
+// Before the run directory is asked again where the others meet.
+constexpr std::chrono::milliseconds ask_again{200};
+
+}  // namespace
+
+caf::actor worker_state::peer_of(member_id id, incarnation life) {
+  const auto there = mail_->peers().find(id);
+  if (there != mail_->peers().end()) return there->second;
+  comm::conversation_settings talk;
+  talk.run_id = settings().me.run_id;
+  talk.self = self();
+  talk.peer = id;
+  talk.self_life = settings().me.life;
+  talk.peer_life = life;
+  caf::actor peer = spawn_peer(actor_, *peer_around_, talk);
+  mail_->set_peer(id, peer);
+  return peer;
+}
+
+// Is whoever came one of those that this member talks to?
+bool worker_state::welcome(const introduced& m) {
+  if (!m.who.wish || *m.who.wish == self() || phase_ == phase::ended) return false;
+  const member_id who = *m.who.wish;
+  // Who did not hear the farewell yet comes again for it.
+  if (phase_ == phase::ending && !talking_.contains(who)) return false;
+  if (context_) {
+    const protocol::plan_member* listed = context_->plan.find(who);
+    return listed != nullptr && listed->life == m.who.life;
+  }
+  switch (others_->note(m.who)) {
+    case roll_call::entry::outlived:
+      return false;
+    case roll_call::entry::replaces:
+      mail_->remove_peer(who);
+      if (const auto old = links_.find(who); old != links_.end()) {
+        gate().close(old->second.link);
+        links_.erase(old);
+      }
+      return true;
+    case roll_call::entry::taken:
+      return true;
+  }
+  return false;
+}
+
+void worker_state::met(const introduced& m) {
+  dialled_.erase(m.link);
+  if (!welcome(m)) return gate().close(m.link);
+  const member_id who = *m.who.wish;
+  const auto old = links_.find(who);
+  if (old != links_.end() && !redial_->replaces(who, old->second.we_dialled, m.we_connected)) {
+    return gate().close(m.link);
+  }
+  const caf::actor peer = peer_of(who, m.who.life);
+  if (!gate().keep(m.link, who, peer)) {
+    if (old == links_.end() && (context_ || m.we_connected)) links_to(who);
+    return;
+  }
+  if (old != links_.end()) gate().close(old->second.link);
+  links_[who] = {m.link, m.we_connected};
+  caf::anon_send(peer, peer_linked{m.link});
+  redial_->linked(who);
+  absent_.erase(who);
+  unlinked_.erase(who);
+  if (who == settings().convener && !context_) {
+    around_->coordination.store.answer_probe(m.who.life.value, probed(settings().me),
+                                             [me = self_](result<done> r) {
+                                               if (!r) caf::anon_send(me, failed{r.failure()});
+                                             });
+  }
+  convene_if_complete();
+  ready_if_complete();
+}
+
+// The link to a member is missing: somebody has to dial.
+void worker_state::links_to(member_id who) {
+  const bool known = context_ || who == settings().convener;
+  const std::chrono::nanoseconds pause = redial_->missing(who, now());
+  if (known) dial_after(context_ ? pause : std::chrono::nanoseconds(0), who);
+}
+
+void worker_state::dial_after(std::chrono::nanoseconds pause, member_id who) {
+  if (pause.count() == 0) return dial(who);
+  actor_->delayed_send(self_, pause, dial_again{who});
+}
+
+void worker_state::dial(member_id who) {
+  if (phase_ >= phase::ending || links_.contains(who)) return;
+  if (std::ranges::any_of(dialled_, [&](const auto& d) { return d.second == who; })) return;
+  if (!context_) {
+    if (convener_at_) dialled_[gate().connect(*convener_at_)] = who;
+    return;
+  }
+  const result<comm::address> where = comm::parse_address(context_->plan.find(who)->address);
+  if (!where) return fail(where.failure());
+  dialled_[gate().connect(*where)] = who;
+}
+
+void worker_state::not_met(const not_introduced& m) {
+  const auto dialled = dialled_.find(m.link);
+  if (dialled == dialled_.end()) return;
+  const member_id who = dialled->second;
+  dialled_.erase(dialled);
+  if (phase_ >= phase::ending || links_.contains(who)) return;
+  if (!m.refused) {
+    const std::chrono::nanoseconds pause = redial_->failed(who, m.reached, now(), silence());
+    if (pause != redial::never) return dial_after(pause, who);
+  }
+  if (context_ || (!m.refused && others_->find(who) != nullptr)) return lose(who, m.why);
+  if (!m.refused && now() < give_up_convener_) {
+    // What the directory says may be of an earlier start: somebody will come.
+    actor_->delayed_send(self_, ask_again, look_for_convener{});
+    return;
+  }
+  fail(
+      {m.refused ? exit_code::bad_config : exit_code::too_few, "could not join the run: " + m.why});
+}
+
+// Control links to those whom this member says something to.
+void worker_state::link_to_neighbours() {
+  for (const member_id id : protocol::neighbours(context_->plan, self())) {
+    if (links_.contains(id)) continue;
+    unlinked_.insert(id);
+    (void)peer_of(id, context_->plan.find(id)->life);
+    links_to(id);
+  }
+}
+
+void worker_state::beat(time_since_start due) {
+  if (phase_ == phase::ended) return;
+  // A loop that stood still has not heard anybody: that says nothing about the others.
+  const bool late = now() - due > settings().evict / 3;
+  gate().give_up_silent();
+  const protocol::heartbeat sign{0, protocol::phase::waiting};
+  if (phase_ == phase::meeting) {
+    // Whoever waits for the plan watches the one who will make it.
+    for (const auto& [id, link] : links_) {
+      if (settings().convenes || id == settings().convener) mail_->send(id, sign);
+    }
+    const std::optional<time_since_start> heard = gate().last_heard(settings().convener);
+    if (!late && heard && now() - *heard > silence()) {
+      lose(settings().convener, "nothing was heard of it while the members met");
+    }
+  }
+  if (context_ && phase_ < phase::ending) {
+    for (const member_id id : protocol::watched(context_->plan, self())) {
+      mail_->send(id, sign);
+      const time_since_start heard =
+          std::max(watching_since_, gate().last_heard(id).value_or(watching_since_));
+      if (late || now() - heard <= silence()) continue;
+      lose(id, fmt::format(
+                   "nothing was heard of it for {} ms (fault_tolerance.evict_ms)",
+                   std::chrono::duration_cast<std::chrono::milliseconds>(now() - heard).count()));
+      break;
+    }
+  }
+  actor_->delayed_send(self_, settings().heartbeat, pulse{now() + settings().heartbeat});
+}
+
+// A broken link is no lost member: it is dialled again, and whoever is not there is lost.
+void worker_state::lost_link(const link_ended& m) {
+  const auto it = links_.find(m.who);
+  if (it == links_.end() || it->second.link != m.link) return;  // replaced before
+  links_.erase(it);
+  if (const auto peer = mail_->peers().find(m.who); peer != mail_->peers().end()) {
+    caf::anon_send(peer->second, peer_unlinked{});
+  }
+  if (phase_ >= phase::ending) {
+    // Who ended by another's farewell has nothing to say that others do not say.
+    if (!first_to_know_) quiet(m.who);
+    return;
+  }
+  if (!context_) absent_.insert(m.who);
+  if (context_ && context_->plan.find(m.who) == nullptr) {
+    return mail_->remove_peer(m.who);  // it came too late for the plan
+  }
+  if (context_ || m.who == settings().convener) links_to(m.who);
+}
+
+std::string worker_state::name_of(member_id who) const {
+  if (context_) {
+    if (const protocol::plan_member* m = context_->plan.find(who)) {
+      return fmt::format("member {} ({} on {})", who.value, m->name, m->host);
+    }
+  }
+  const comm::facts* other = others_->find(who);
+  if (other == nullptr) return fmt::format("member {}", who.value);
+  return fmt::format("member {} ({} on {})", who.value, other->slot, other->host);
+}
+
+void worker_state::lose(member_id who, const std::string& how) {
+  if (phase_ >= phase::ending) return;
+  if (context_ && context_->plan.coordinator == self()) {
+    around_->coordination.records.member_lost(who, how);
+  }
+  // Nobody waits until it has taken the farewell.
+  lost_ = who;
+  fail({exit_code::too_few, fmt::format("{} is lost: {}", name_of(who), how)});
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,147 @@
+// What the worker actor knows and does, for the two files that it fills: worker.cpp (meeting,
+// adopting a plan, ending) and worker_links.cpp (links to the others, and who is lost). Nobody else
+// includes this.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "actors/exchange.hpp"
+#include "actors/messages.hpp"
+#include "actors/redial.hpp"
+#include "actors/roll_call.hpp"
+#include "actors/worker.hpp"
+#include "actors/worker_messages.hpp"
+
+namespace troupe::actors {
+
+// As the probe of the run directory knows a process.
+inline probed_member probed(const comm::facts& f) {
+  return {*f.wish, fmt::format("{} {}", f.slot, f.life.value), f.slot, f.host};
+}
+
+class worker_state {
+ public:
+  static inline const char* name = "worker";
+
+  void begin(caf::event_based_actor* self, const worker_surroundings& around);
+
+  // Meeting.
+  void start_is(const starting_point& from) {
+    start_ = from;
+    convene_if_complete();
+  }
+  void found(const comm::address& where) {
+    convener_at_ = where;
+    links_to(settings().convener);
+  }
+  void look();
+  void met(const introduced& m);
+  void not_met(const not_introduced& m);
+  void turned_away(const std::string& why) { around_->coordination.records.visitor_refused(why); }
+  void give_up_waiting();
+  void publish_plan();
+
+  // Adopting.
+  void adopt(protocol::plan plan);
+  void loaded() {
+    state_here_ = true;
+    ready_if_complete();
+  }
+  void take(const incoming& m);
+
+  // Ending.
+  void lost_link(const link_ended& m);
+  void dial(member_id who);
+  void fail(const error& why);
+  void stop(const std::string& why);
+  void quiet(member_id who) {
+    talking_.erase(who);
+    end_if_quiet();
+  }
+  void end();
+  // Not even this actor works any more: nobody is told but the owner of the process.
+  void end_at_once(const error& why) {
+    how_ = {why.code, why.message, true};
+    end();
+  }
+  void beat(time_since_start due);
+
+ private:
+  enum class phase : std::uint8_t { meeting, adopting, working, ending, ended };
+  struct member_link {
+    comm::link_id link;
+    bool we_dialled;
+  };
+
+  const worker_settings& settings() const { return around_->settings; }
+  introductions& gate() { return around_->gate; }
+  member_id self() const { return *settings().me.wish; }
+  time_since_start now() const { return around_->clock.now(); }
+  template <class T, class Message>
+  run_store::answer<T> tell(Message make) {
+    return [me = self_, make](result<T> r) {
+      if (!r) return caf::anon_send(me, failed{r.failure()});
+      caf::anon_send(me, make(std::move(*r)));
+    };
+  }
+
+  void convene_if_complete();
+  std::vector<probed_member> members_to_probe() const;
+  caf::actor peer_of(member_id id, incarnation life);
+  bool welcome(const introduced& m);
+  void links_to(member_id who);
+  void dial_after(std::chrono::nanoseconds pause, member_id who);
+  // How long a member may be silent; at the start some are slow to take what they hold.
+  std::chrono::nanoseconds silence() const {
+    return phase_ == phase::working ? settings().evict : 10 * settings().evict;
+  }
+  void link_to_neighbours();
+  void connect_bulk(const protocol::address_table& table);
+  void ready_if_complete();
+  void lose(member_id who, const std::string& how);
+  // `first`: the cause is known here and passed to the others, who did not tell it.
+  void end_with(const ending& how, bool first = true);
+  void say_farewell();
+  void end_if_quiet();
+  std::string name_of(member_id who) const;
+
+  caf::event_based_actor* actor_ = nullptr;
+  caf::actor self_;
+  const worker_surroundings* around_ = nullptr;
+  phase phase_ = phase::meeting;
+
+  std::optional<starting_point> start_;
+  std::optional<comm::address> convener_at_;
+  time_since_start give_up_convener_{};
+  std::optional<roll_call> others_;
+  std::set<member_id> absent_;  // of the others: without a link before there is a plan
+  bool publishing_ = false;
+  std::string stop_why_;
+
+  // What is kept from before the context of a plan to after it.
+  std::shared_ptr<router> mail_;
+  std::shared_ptr<peer_surroundings> peer_around_;
+  std::map<member_id, member_link> links_;
+  std::map<comm::link_id, member_id> dialled_;  // made by us, not introduced yet
+  std::optional<redial> redial_;
+
+  std::shared_ptr<exchange> bulk_;
+  shared_context context_;
+  caf::actor rank_;
+  std::set<member_id> unlinked_;  // neighbours whose link is not there yet
+  bool bulk_connected_ = false, state_here_ = false, ready_said_ = false;
+  time_since_start watching_since_{};
+
+  ending how_;
+  std::optional<member_id> lost_;  // the one for whom this member ends
+  bool first_to_know_ = false;
+  std::set<member_id> talking_;  // peers that still have something to say
+};
+
+}  // namespace troupe::actors
