@@ -1,13 +1,11 @@
 #include "actors/computation.hpp"
 
-#include <algorithm>
-
 namespace troupe::actors {
 
-std::size_t world_shape::sources_of(std::uint32_t layer) const {
-  std::size_t most = 0;
-  for (const block_shape& block : layers.at(layer)) most = std::max(most, block.sources.size());
-  return most;
+std::vector<std::uint32_t> world_shape::blocks_of_layers() const {
+  std::vector<std::uint32_t> counts;
+  for (const auto& layer : layers) counts.push_back(static_cast<std::uint32_t>(layer.size()));
+  return counts;
 }
 
 bool world_shape::has(block_id block) const {

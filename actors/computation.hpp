@@ -39,7 +39,7 @@ struct block_shape {
 };
 struct world_shape {
   std::vector<std::vector<block_shape>> layers;
-  std::size_t sources_of(std::uint32_t layer) const;  // the most any of its blocks has
+  std::vector<std::uint32_t> blocks_of_layers() const;  // how many blocks each layer has
   bool has(block_id block) const;
 };
 

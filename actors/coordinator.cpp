@@ -43,12 +43,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::trouble)
 namespace troupe::actors {
 namespace {
 
-std::vector<std::uint32_t> blocks_of_layers(const world_shape& shape) {
-  std::vector<std::uint32_t> counts;
-  for (const auto& layer : shape.layers) counts.push_back(static_cast<std::uint32_t>(layer.size()));
-  return counts;
-}
-
 class coordinator_state {
  public:
   static inline const char* name = "coordinator";
@@ -130,7 +124,7 @@ void coordinator_state::begin(caf::event_based_actor* self, shared_context aroun
   self_ = caf::actor_cast<caf::actor>(self);
   if (around_->plan.coordinator != around_->self) return;
   phase_ = phase::gathering;
-  steps_.emplace(around_->plan, blocks_of_layers(around_->work.shape()));
+  steps_.emplace(around_->plan, around_->work.shape().blocks_of_layers());
   done_ = lines_ = from.step;
   updates_ = from.updates;
   tokens_ = from.tokens;

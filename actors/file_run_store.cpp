@@ -6,6 +6,7 @@
 #include <cmath>
 #include <thread>
 
+#include "actors/checkpoint_blocks.hpp"
 #include "actors/run_address.hpp"
 #include "comm/handshake.hpp"
 #include "model/checkpoint/folder.hpp"
@@ -14,10 +15,6 @@
 
 namespace troupe::actors {
 namespace {
-
-std::span<float> as_floats(std::span<std::byte> bytes) {
-  return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
-}
 
 // The order of a manifest's kinds: parameters, first moments, second moments.
 protocol::saved_block to_message(const checkpoint::block_record& r) {
@@ -176,20 +173,14 @@ void file_run_store::choose_start(answer<starting_point> then) {
   post_.to_loop()([from = settings_.start, then] { then(from); });
 }
 
-void file_run_store::load(std::uint64_t step, const member_share&, computation& into,
+void file_run_store::load(std::uint64_t step, const member_share& share, computation& into,
                           answer<done> then) {
   // Nothing else touches the computation's memory until this is answered.
   ask<done>(
-      [this, step, &into]() -> status {
+      [this, step, share, &into]() -> status {
         const std::string folder = join_path(settings_.checkpoints, checkpoint::folder_name(step));
-        result<checkpoint::manifest> loaded = checkpoint::load(
-            files_, folder, layout_, [&into](std::size_t layer, std::size_t block) {
-              const block_id id{static_cast<std::uint32_t>(layer),
-                                static_cast<std::uint32_t>(block)};
-              const block_memory held = into.memory(id);
-              return checkpoint::state_memory{as_floats(into.parameters(id)), held.first_moments,
-                                              held.second_moments};
-            });
+        result<checkpoint::manifest> loaded =
+            checkpoint::load(files_, folder, layout_, places_in(into, share));
         if (!loaded) return loaded.failure();
         return done{};
       },
@@ -222,14 +213,12 @@ void file_run_store::write_blocks(std::uint64_t step, const std::string& folder,
   ask<protocol::save_share>(
       [this, step, folder, blocks, &from]() -> result<protocol::save_share> {
         protocol::save_share share;
-        std::vector<checkpoint::block_to_write> values;
-        for (const block_id id : blocks) {
-          const block_memory m = from.memory(id);
-          values.push_back({id.layer, id.block, {m.parameters, m.first_moments, m.second_moments}});
-          const bool finite =
-              std::ranges::all_of(m.parameters, [](float p) { return std::isfinite(p); });
+        const std::vector<checkpoint::block_to_write> values = blocks_to_write(from, blocks);
+        for (const checkpoint::block_to_write& value : values) {
+          const bool finite = std::ranges::all_of(value.values.parameters,
+                                                  [](float p) { return std::isfinite(p); });
           if (!finite && share.not_finite_in.empty()) {
-            share.not_finite_in = layout_[id.layer].name;
+            share.not_finite_in = layout_[value.layer].name;
           }
         }
         if (folder.empty()) {

@@ -13,12 +13,6 @@
 namespace troupe::actors {
 namespace {
 
-std::vector<std::uint32_t> blocks_of_layers(const world_shape& shape) {
-  std::vector<std::uint32_t> counts;
-  for (const auto& layer : shape.layers) counts.push_back(static_cast<std::uint32_t>(layer.size()));
-  return counts;
-}
-
 class rank_state {
  public:
   static inline const char* name = "rank";
@@ -108,7 +102,7 @@ void rank_state::begin(caf::event_based_actor* self, shared_context around, run_
   const std::vector<block_id> backup = protocol::blocks_backed_up(around_->plan, around_->self);
   held_ = applied_ = primary.size() + backup.size();
   seen_.record.step = around_->plan.base;
-  progress_.emplace(blocks_of_layers(around_->work.shape()), primary.size(),
+  progress_.emplace(around_->work.shape().blocks_of_layers(), primary.size(),
                     around_->me().first_leaf, around_->me().leaves, around_->plan.base);
   stage_ = spawn_stage(self, around_);
   loader_ = spawn_data_loader(self, around_);

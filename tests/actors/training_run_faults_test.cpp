@@ -3,6 +3,7 @@
 #include "config/base/faulty_file.hpp"
 #include "config/base/memory_file.hpp"
 #include "tests/actors/tiny_run.hpp"
+#include "tests/support/forwarding_file_system.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -89,31 +90,13 @@ TEST_F(training_run_faults_test, on_a_disk_that_fills_up_during_the_save_loses_n
 }
 
 // The real file system with less room than it has.
-class small_disk final : public file_system {
+class small_disk final : public forwarding_file_system {
  public:
-  explicit small_disk(std::uint64_t free) : free_(free) {}
-  result<std::unique_ptr<troupe::file>> open(const std::string& path, open_mode mode) override {
-    return below_.open(path, mode);
-  }
-  result<bool> link(const std::string& from, const std::string& to) override {
-    return below_.link(from, to);
-  }
-  status rename(const std::string& from, const std::string& to) override {
-    return below_.rename(from, to);
-  }
-  status remove(const std::string& path) override { return below_.remove(path); }
-  result<bool> make_directory(const std::string& path) override {
-    return below_.make_directory(path);
-  }
-  status sync_directory(const std::string& path) override { return below_.sync_directory(path); }
-  result<std::vector<directory_entry>> list(const std::string& path) override {
-    return below_.list(path);
-  }
-  result<bool> exists(const std::string& path) override { return below_.exists(path); }
+  explicit small_disk(std::uint64_t free)
+      : forwarding_file_system(real_file_system()), free_(free) {}
   result<std::uint64_t> free_bytes(const std::string&) override { return free_; }
 
  private:
-  file_system& below_ = real_file_system();
   std::uint64_t free_;
 };
 
