@@ -78,7 +78,8 @@ int training_run::run() {
     if (turn()) continue;
     std::chrono::nanoseconds sleep = longest_sleep;
     if (const auto due = next_timer()) sleep = std::min(sleep, *due - around_.clock.now());
-    if (sleep > std::chrono::nanoseconds(0)) transport.wait(sleep);
+    if (sleep <= std::chrono::nanoseconds(0)) continue;
+    transport.wait(sleep, device_->busy() ? comm::waiting::patient : comm::waiting::eager);
   }
 }
 

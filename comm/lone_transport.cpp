@@ -57,7 +57,7 @@ bool lone_transport::progress() {
   return !refused.empty();
 }
 
-void lone_transport::wait(std::chrono::nanoseconds at_most) {
+void lone_transport::wait(std::chrono::nanoseconds at_most, waiting) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, at_most, [this] { return woken_; });
   woken_ = false;

@@ -18,7 +18,7 @@ class lone_transport final : public transport {
   control_lane& control() override;
   result<std::unique_ptr<bulk_lane>> open_bulk(generation number, bulk_handler& handler) override;
   bool progress() override;
-  void wait(std::chrono::nanoseconds at_most) override;
+  void wait(std::chrono::nanoseconds at_most, waiting how) override;
   void wake() override;
   traffic sent() const override { return {}; }
 

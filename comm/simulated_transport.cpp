@@ -46,7 +46,7 @@ class simulated_transport final : public transport, private control_lane {
     return std::unique_ptr<bulk_lane>(std::make_unique<simulated_bulk>(core_, who_, handler));
   }
   bool progress() override { return core_->progress(who_); }
-  void wait(std::chrono::nanoseconds) override {}
+  void wait(std::chrono::nanoseconds, waiting) override {}
   void wake() override {}
   traffic sent() const override { return core_->sent(who_); }
 

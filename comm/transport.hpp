@@ -101,6 +101,10 @@ struct traffic {
   std::uint64_t bulk_bytes = 0, bulk_messages = 0;
 };
 
+// Eager: who waits may keep its core for a moment, because what it waits for is probably on its way.
+// Patient: somebody else has a use for the core.
+enum class waiting : std::uint8_t { eager, patient };
+
 class transport {
  public:
   virtual ~transport() = default;
@@ -113,7 +117,7 @@ class transport {
   // Moves what can be moved without waiting and calls handlers; true if anything happened.
   virtual bool progress() = 0;
   // Sleeps until there is something to progress, wake() was called, or the time is over.
-  virtual void wait(std::chrono::nanoseconds at_most) = 0;
+  virtual void wait(std::chrono::nanoseconds at_most, waiting how) = 0;
   // From any thread: ends the present or the next wait().
   virtual void wake() = 0;
   virtual traffic sent() const = 0;

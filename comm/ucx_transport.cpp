@@ -106,11 +106,12 @@ bool ucx_transport::arm() {
   return true;
 }
 
-void ucx_transport::wait(std::chrono::nanoseconds at_most) {
+void ucx_transport::wait(std::chrono::nanoseconds at_most, waiting how) {
   const time_since_start begin = clock_.now();
   const time_since_start end =
       begin + std::min<std::chrono::nanoseconds>(at_most, std::chrono::hours(24 * 365));
-  const time_since_start spin_end = std::min(end, last_moved_ + spin_limit);
+  const time_since_start spin_end =
+      how == waiting::eager ? std::min(end, last_moved_ + spin_limit) : begin;
   time_since_start now = begin;
   do {
     if (was_woken() || poll()) return;

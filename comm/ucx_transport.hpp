@@ -1,8 +1,9 @@
 // The transport of real runs: both lanes over UCX, and one place to sleep.
 //
-// A thread that waits looks at the lanes for at most 50 us after something last happened, since the
-// answer to what was just sent usually comes by then; after that it sleeps on one descriptor that
-// all workers, the contacts and wake() make readable. An idle process costs nothing.
+// A thread that waits eagerly looks at the lanes for at most 50 us after something last happened,
+// since the answer to what was just sent usually comes by then; after that, and at once if it waits
+// patiently, it sleeps on one descriptor that all workers, the contacts and wake() make readable. An
+// idle process costs nothing.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,7 @@ class ucx_transport final : public transport {
   control_lane& control() override { return *control_; }
   result<std::unique_ptr<bulk_lane>> open_bulk(generation number, bulk_handler& handler) override;
   bool progress() override;
-  void wait(std::chrono::nanoseconds at_most) override;
+  void wait(std::chrono::nanoseconds at_most, waiting how) override;
   void wake() override;
   traffic sent() const override { return *count_; }
 

@@ -13,6 +13,7 @@ class dry_executor final : public executor {
  public:
   void submit(priority, job, completion done) override { done(nullptr); }
   void cancel() override {}
+  bool busy() const override { return false; }
   buffer allocate(std::size_t elements, dtype type) override {
     return {{nullptr, elements, type, device_kind::cpu}, {}};
   }

@@ -37,6 +37,8 @@ class executor {
   virtual void submit(priority urgency, job work, completion done) = 0;
   // Drops all queued jobs of priority compute and cuts the running one short, if it is one.
   virtual void cancel() = 0;
+  // Is a job queued or running? From any thread.
+  virtual bool busy() const = 0;
   virtual buffer allocate(std::size_t elements, dtype type) = 0;
   virtual int threads() const = 0;
   // The class of machines and settings within which bits are promised, for example "cpu-chain".

@@ -25,6 +25,7 @@ class timed_executor final : public executor {
 
   void submit(priority urgency, job work, completion done) override;
   void cancel() override { below_.cancel(); }
+  bool busy() const override { return below_.busy(); }
   buffer allocate(std::size_t elements, dtype type) override {
     return below_.allocate(elements, type);
   }

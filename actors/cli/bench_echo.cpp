@@ -67,7 +67,7 @@ status bench_process::open_lane() {
 
 void bench_process::turn(std::chrono::nanoseconds at_most) {
   const bool moved = transport_->progress();
-  if (!loop_->run_ready() && !moved) transport_->wait(at_most);
+  if (!loop_->run_ready() && !moved) transport_->wait(at_most, comm::waiting::eager);
 }
 
 void bench_process::link_opened(comm::link_id which, bool) {

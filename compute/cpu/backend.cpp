@@ -96,6 +96,11 @@ class cpu_executor final : public executor {
     for (entry& e : dropped) e.done(std::make_exception_ptr(cancelled()));
   }
 
+  bool busy() const override {
+    std::lock_guard lock(mutex_);
+    return running_ || !protocol_.empty() || !compute_.empty();
+  }
+
   buffer allocate(std::size_t elements, dtype type) override {
     const std::size_t wanted = elements * bytes_of(type);
     // Whole huge pages for what is large: a matrix product walks many rows at once, and with 4 KiB
@@ -133,6 +138,7 @@ class cpu_executor final : public executor {
       std::deque<entry>& from = urgent ? protocol_ : compute_;
       entry next = std::move(from.front());
       from.pop_front();
+      running_ = true;
       running_compute_ = !urgent;
       cancel_ = false;
       pool_.set_cancel_flag(urgent ? nullptr : &cancel_);
@@ -146,17 +152,18 @@ class cpu_executor final : public executor {
       next.done(trouble);
       next = {};
       lock.lock();
-      running_compute_ = false;
+      running_ = running_compute_ = false;
     }
   }
 
   cpu::thread_pool pool_;
   cpu_ops ops_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<entry> protocol_;
   std::deque<entry> compute_;
   std::atomic<bool> cancel_{false};
+  bool running_ = false;  // a job of any priority, its completion included
   bool running_compute_ = false;
   bool stop_ = false;
   std::thread thread_;  // last: it uses all of the above

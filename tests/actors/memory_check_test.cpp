@@ -40,6 +40,7 @@ class counting_executor final : public compute::executor {
     below_.submit(urgency, std::move(work), std::move(done));
   }
   void cancel() override { below_.cancel(); }
+  bool busy() const override { return below_.busy(); }
   compute::buffer allocate(std::size_t elements, compute::dtype type) override {
     bytes += elements * compute::bytes_of(type);
     return below_.allocate(elements, type);

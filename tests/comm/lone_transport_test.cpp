@@ -47,13 +47,13 @@ TEST_F(lone_transport_test, a_link_that_was_closed_is_not_told_of) {
 
 TEST_F(lone_transport_test, waiting_ends_when_another_thread_wakes_it) {
   std::thread other([this] { lone.wake(); });
-  lone.wait(std::chrono::hours(1));  // for ever, as far as this test goes
+  lone.wait(std::chrono::hours(1), waiting::eager);  // for ever, as far as this test goes
   other.join();
 }
 
 TEST_F(lone_transport_test, a_wake_before_the_wait_is_not_lost) {
   lone.wake();
-  lone.wait(std::chrono::hours(1));
+  lone.wait(std::chrono::hours(1), waiting::eager);
 }
 
 }  // namespace

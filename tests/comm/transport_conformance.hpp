@@ -430,9 +430,11 @@ TEST_P(transport_conformance, lets_a_bulk_handler_end_its_own_lane) {
 
 TEST_P(transport_conformance, ends_the_next_wait_when_woken_before_it) {
   make(1);
-  std::thread([&] { group->at(0).wake(); }).join();
-  group->at(0).wait(std::chrono::hours(1));
-  group->at(0).progress();
+  for (const waiting how : {waiting::eager, waiting::patient}) {
+    std::thread([&] { group->at(0).wake(); }).join();
+    group->at(0).wait(std::chrono::hours(1), how);
+    group->at(0).progress();
+  }
 }
 
 TEST_P(transport_conformance, counts_what_it_was_given_to_send) {

@@ -62,7 +62,7 @@ struct party final : control_handler {
     while (!condition()) {
       if (steady_clock::now() > end) return false;
       own->progress();
-      own->wait(1ms);
+      own->wait(1ms, waiting::eager);
     }
     return true;
   }

@@ -7,6 +7,7 @@
 #include <latch>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace troupe::compute {
@@ -78,6 +79,36 @@ TEST(executor, cancel_drops_queued_compute_jobs_and_keeps_protocol_jobs) {
   finished.wait();
   EXPECT_FALSE(dropped_ran);
   EXPECT_TRUE(protocol_ran);
+}
+
+TEST(executor, is_busy_while_a_job_is_queued_or_running) {
+  const auto device = make_cpu_executor(1);
+  for (const priority urgency : {priority::compute, priority::protocol}) {
+    while (device->busy()) std::this_thread::yield();
+    std::latch running(1), go_on(1), second_running(1), end(1);
+    device->submit(
+        urgency,
+        [&](ops&) {
+          running.count_down();
+          go_on.wait();
+        },
+        [](std::exception_ptr) {});
+    device->submit(
+        urgency,
+        [&](ops&) {
+          second_running.count_down();
+          end.wait();
+        },
+        [](std::exception_ptr) {});
+    running.wait();
+    EXPECT_TRUE(device->busy());
+    go_on.count_down();
+    second_running.wait();
+    EXPECT_TRUE(device->busy());
+    end.count_down();
+  }
+  while (device->busy()) std::this_thread::yield();  // never again busy by itself
+  EXPECT_FALSE(device->busy());
 }
 
 TEST(executor, cancel_cuts_the_running_compute_job_short) {

@@ -206,7 +206,9 @@ class changing_transport : public comm::transport, private comm::control_lane {
     return std::unique_ptr<comm::bulk_lane>(std::make_unique<Lane>(std::move(*lane)));
   }
   bool progress() override { return inner_->progress(); }
-  void wait(std::chrono::nanoseconds at_most) override { inner_->wait(at_most); }
+  void wait(std::chrono::nanoseconds at_most, comm::waiting how) override {
+    inner_->wait(at_most, how);
+  }
   void wake() override { inner_->wake(); }
   comm::traffic sent() const override { return inner_->sent(); }
 
