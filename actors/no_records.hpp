@@ -11,6 +11,7 @@ class no_records final : public recorder {
  public:
   explicit no_records(post_function post) : post_(std::move(post)) {}
   void started(const protocol::plan&, const starting_point&) override {}
+  void goes_on(const protocol::plan&, const starting_point&, const world_change&) override {}
   void committed(const committed_step&, answer then) override { answer_now(std::move(then)); }
   void validated(std::uint64_t, double, double) override {}
   void asked_to_stop(std::uint64_t, const std::string&) override {}

@@ -49,6 +49,12 @@ void record_writer::started(const protocol::plan& p, const starting_point& from)
   });
 }
 
+void record_writer::goes_on(const protocol::plan& p, const starting_point&,
+                            const world_change&) {
+  plan_ = p;
+  last_commit_ = clock_.now();
+}
+
 void record_writer::note_facts(const committed_step& step) {
   status_board& board = told_.board();
   for (const auto& [id, facts] : step.facts) {

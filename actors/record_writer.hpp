@@ -32,6 +32,8 @@ class record_writer final : public recorder {
                 post_function post, record_writer_settings settings);
 
   void started(const protocol::plan& p, const starting_point& from) override;
+  void goes_on(const protocol::plan& p, const starting_point& from,
+               const world_change& how) override;
   void committed(const committed_step& step, answer then) override;
   void validated(std::uint64_t step, double loss, double tokens) override;
   void asked_to_stop(std::uint64_t step, const std::string& why) override;

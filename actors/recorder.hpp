@@ -8,9 +8,11 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "actors/protocol/messages.hpp"
 #include "actors/run_store.hpp"
+#include "config/base/clock.hpp"
 #include "config/base/error.hpp"
 
 namespace troupe::actors {
@@ -22,6 +24,20 @@ struct committed_step {
   std::map<member_id, protocol::step_facts> facts;
 };
 
+// How the world came from one plan to the next, as the coordinator of the next one knows it.
+struct world_change {
+  struct lost_member {
+    std::string name;  // "worker-2"
+    std::string how;   // it was noticed, in words
+  };
+  std::vector<lost_member> lost;
+  std::vector<std::string> joined, left;  // names
+  bool step_redone = false;               // a step was under way that nobody had decided
+  // By this process's clock: the first evidence of the loss or wish, and the last survivor's
+  // promise.
+  time_since_start noticed{}, unblocked{};
+};
+
 class recorder {
  public:
   using answer = std::function<void(status)>;
@@ -29,6 +45,10 @@ class recorder {
   virtual ~recorder() = default;
   // Once, before anything else: who the world is and from where it goes on.
   virtual void started(const protocol::plan& p, const starting_point& from) = 0;
+  // Instead, by whoever coordinates a later plan, also if the coordinator before was another
+  // process. Steps that are told after it may be recorded already: equal lines are nothing new.
+  virtual void goes_on(const protocol::plan& p, const starting_point& from,
+                       const world_change& how) = 0;
   // Answered when the step's line is written.
   virtual void committed(const committed_step& step, answer then) = 0;
   virtual void validated(std::uint64_t step, double loss, double tokens) = 0;

@@ -45,6 +45,9 @@ class memory_recorder final : public recorder {
       : post_(std::move(post)) {}
 
   void started(const protocol::plan&, const starting_point&) override {}
+  void goes_on(const protocol::plan& p, const starting_point&, const world_change& how) override {
+    changes.emplace_back(p.number, how);
+  }
   void committed(const committed_step& step, answer then) override {
     lines.push_back(step);
     post_([then = std::move(then)] { then(done{}); });
@@ -67,6 +70,7 @@ class memory_recorder final : public recorder {
   void heard_of(member_id, const protocol::heartbeat&) override {}
 
   std::vector<committed_step> lines;
+  std::vector<std::pair<generation, world_change>> changes;
   std::map<std::uint64_t, double> validations;
   std::map<member_id, std::string> lost;
   std::vector<std::string> refused;
