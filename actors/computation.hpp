@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -122,6 +123,25 @@ class computation {
   virtual std::span<std::byte> parameters(block_id block) = 0;
   virtual void hash_state(block_id block, answer<block_hashes> done) = 0;
   virtual block_memory memory(block_id block) = 0;
+
+  // --- copies of blocks, from a primary to one who is to hold them ---
+  // Bytes of a block's state: parameters, first and second moments, end to end. Of any block.
+  std::size_t state_bytes(block_id block) const {
+    return shape().layers.at(block.layer).at(block.block).elements * 3 * sizeof(float);
+  }
+  struct state_copy {
+    std::shared_ptr<const std::vector<std::byte>> bytes;
+    hash128 hash;  // xxh3-128 of them
+  };
+  // A copy of a held block's state as it is when its turn among the protocol's jobs comes.
+  virtual void copy_state(block_id block, answer<state_copy> done) = 0;
+  // Memory for a block that is not held yet; its state is nothing until take_state().
+  virtual void make_room(block_id block) = 0;
+  // Checks the bytes against their hash and makes them the block's state. The trouble of bytes that
+  // do not fit their hash is a std::runtime_error that says so. Where this member computes, its
+  // parameters are left alone: they came, or come, for the step itself.
+  virtual void take_state(block_id block, std::shared_ptr<const std::vector<std::byte>> bytes,
+                          const hash128& hash, completion done) = 0;
 
   // --- validation on the present parameters, outside of a step ---
   // Losses of this member's virtual ranks' shares of the validation windows.

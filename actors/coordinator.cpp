@@ -48,9 +48,10 @@ class coordinator_state {
   static inline const char* name = "coordinator";
 
   void begin(caf::event_based_actor* self, shared_context around,
-             const coordinator_surroundings& surroundings, const starting_point& from);
+             const coordinator_surroundings& surroundings, const coordinator_start& start);
 
   void take(const incoming& m);
+  void want_change() { change_wanted_ = true; }
   void written(std::uint64_t step);
   void write_into(const std::string& folder);
   void saved(const saved_hashes& hashes);
@@ -65,7 +66,15 @@ class coordinator_state {
   }
 
  private:
-  enum class phase : std::uint8_t { asleep, gathering, stepping, ending, saving, closing };
+  enum class phase : std::uint8_t {
+    asleep,
+    gathering,
+    stepping,
+    changing,  // the plan's last step is decided; the next plan follows
+    ending,
+    saving,
+    closing
+  };
 
   void has_address(member_id who, const std::vector<std::byte>& where);
   void is_ready(member_id who);
@@ -73,6 +82,9 @@ class coordinator_state {
   void decide(const protocol::step_votes& sums);
   void count_skips(const decision_record& record);
   void recorded(member_id by, std::uint64_t step);
+  void announce_stable(std::uint64_t upto);
+  void announce(const committed_step& step);
+  void copied(member_id who);
   void collect(const protocol::validation_share& share);
   void stop(const std::string& why);
   void end_if_complete();
@@ -106,6 +118,10 @@ class coordinator_state {
   std::map<std::uint64_t, committed_step> unstable_;  // decided, not yet stable
   std::map<member_id, protocol::step_facts> facts_;
   std::string stop_why_;
+  bool change_wanted_ = false;
+  std::vector<member_id> without_parameters_;
+  std::vector<protocol::copy_plan::copy> copies_;
+  std::set<member_id> copying_;  // who still waits for copies
 
   std::uint64_t validating_ = 0;  // the step whose validation is being measured, 0: none
   std::map<std::uint32_t, protocol::leaf_loss> validation_;
@@ -117,7 +133,7 @@ class coordinator_state {
 
 void coordinator_state::begin(caf::event_based_actor* self, shared_context around,
                               const coordinator_surroundings& surroundings,
-                              const starting_point& from) {
+                              const coordinator_start& start) {
   around_ = std::move(around);
   surroundings_ = &surroundings;
   actor_ = self;
@@ -125,10 +141,25 @@ void coordinator_state::begin(caf::event_based_actor* self, shared_context aroun
   if (around_->plan.coordinator != around_->self) return;
   phase_ = phase::gathering;
   steps_.emplace(around_->plan, around_->work.shape().blocks_of_layers());
+  const starting_point& from = start.from;
   done_ = lines_ = from.step;
   updates_ = from.updates;
   tokens_ = from.tokens;
-  records().started(around_->plan, from);
+  without_parameters_ = start.without_parameters;
+  copies_ = start.copies;
+  for (const protocol::copy_plan::copy& c : copies_) copying_.insert(c.to);
+  if (around_->plan.verdict == "start") return records().started(around_->plan, from);
+  records().goes_on(around_->plan, from, start.how);
+  if (around_->plan.records.empty()) return;
+  // Linking the plan made all of them stable. Some lines may not be written yet.
+  const protocol::record_notice& newest = around_->plan.records.back();
+  last_ = newest.record;
+  skipped_in_a_row_ = newest.skipped_in_a_row;
+  lines_ = around_->plan.records.front().record.step - 1;
+  for (const protocol::record_notice& n : around_->plan.records) {
+    announce({n.record, n.world, n.plan, {}});
+  }
+  if (newest.validate) validating_ = done_;
 }
 
 void coordinator_state::take(const incoming& m) {
@@ -136,6 +167,7 @@ void coordinator_state::take(const incoming& m) {
   if (const auto* v = std::get_if<protocol::vote>(&m.what)) return collect(m.from, *v);
   if (const auto* r = std::get_if<protocol::recorded>(&m.what)) return recorded(m.from, r->step);
   if (std::holds_alternative<protocol::ready>(m.what)) return is_ready(m.from);
+  if (std::holds_alternative<protocol::copies_held>(m.what)) return copied(m.from);
   if (const auto* b = std::get_if<protocol::bulk_address>(&m.what)) {
     return has_address(m.from, b->where);
   }
@@ -158,9 +190,15 @@ void coordinator_state::is_ready(member_id who) {
   ready_.insert(who);
   if (ready_.size() < around_->plan.members.size()) return;
   phase_ = phase::stepping;
-  around_->mail.broadcast(protocol::go{});
+  around_->mail.broadcast(protocol::go{without_parameters_, validating_ != 0});
   if (done_ >= settings().steps) return give_up_step(done_ + 1);
-  if (!stop_why_.empty()) give_up_step(done_ + 1);
+  if (!stop_why_.empty()) return give_up_step(done_ + 1);
+  if (!copies_.empty()) around_->mail.broadcast(protocol::copy_plan{copies_});
+}
+
+void coordinator_state::copied(member_id who) {
+  copying_.erase(who);
+  if (copying_.empty()) want_change();
 }
 
 void coordinator_state::collect(member_id from, const protocol::vote& v) {
@@ -186,26 +224,31 @@ void coordinator_state::decide(const protocol::step_votes& sums) {
     stop_why_ = settings().asked_to_stop(step);
     if (!stop_why_.empty()) records().asked_to_stop(step, stop_why_);
   }
-  const bool last = step >= settings().steps || !stop_why_.empty();
+  const bool ends = step >= settings().steps || !stop_why_.empty();
+  const bool last = ends || change_wanted_;
+  skipped_in_a_row_ = last_.skip ? skipped_in_a_row_ + 1 : 0;
   const std::uint64_t freq = settings().validation_freq;
+  std::uint32_t computing = 0;
+  for (const protocol::plan_member& m : around_->plan.members) computing += m.leaves > 0 ? 1 : 0;
   notice_ = {.record = last_,
              .last = last,
              .validate = freq > 0 && (step % freq == 0 || step >= settings().steps),
-             .lines = lines_};
+             .lines = lines_,
+             .total_tokens = tokens_,
+             .skipped_in_a_row = skipped_in_a_row_,
+             .plan = around_->plan.number,
+             .world = computing};
   if (notice_.validate) {
     validating_ = step;
     validation_.clear();
   }
-  std::uint32_t computing = 0;
-  for (const protocol::plan_member& m : around_->plan.members) computing += m.leaves > 0 ? 1 : 0;
   unstable_[step] = {last_, computing, around_->plan.number, facts_};
-  if (last) phase_ = phase::ending;
+  if (last) phase_ = ends ? phase::ending : phase::changing;
   around_->mail.broadcast(notice_);
   count_skips(last_);
 }
 
 void coordinator_state::count_skips(const decision_record& record) {
-  skipped_in_a_row_ = record.skip ? skipped_in_a_row_ + 1 : 0;
   if (skipped_in_a_row_ <= settings().max_skipped_steps) return;
   around_->fail(
       {exit_code::bad_data,
@@ -219,16 +262,27 @@ void coordinator_state::count_skips(const decision_record& record) {
 void coordinator_state::recorded(member_id by, std::uint64_t step) {
   const std::optional<std::uint64_t> stable = steps_->recorded(by, step);
   if (!stable) return;
-  // In order: a step is stable before the next one is decided, or at the latest with it.
-  while (!unstable_.empty() && unstable_.begin()->first <= *stable) {
+  announce_stable(*stable);
+  if (phase_ == phase::changing && *stable >= done_) {
+    caf::anon_send(around_->mail.worker, boundary_reached{around_->plan.number});
+  }
+}
+
+// In order: a step is stable before the next one is decided, or at the latest with it.
+void coordinator_state::announce_stable(std::uint64_t upto) {
+  while (!unstable_.empty() && unstable_.begin()->first <= upto) {
     const committed_step committed = std::move(unstable_.begin()->second);
     unstable_.erase(unstable_.begin());
     around_->points.committed(around_->self, committed.record.step);
-    records().committed(committed, [me = self_, at = committed.record.step](status s) {
-      if (!s) return caf::anon_send(me, trouble{s.failure()});
-      caf::anon_send(me, line_written{at});
-    });
+    announce(committed);
   }
+}
+
+void coordinator_state::announce(const committed_step& step) {
+  records().committed(step, [me = self_, at = step.record.step](status s) {
+    if (!s) return caf::anon_send(me, trouble{s.failure()});
+    caf::anon_send(me, line_written{at});
+  });
 }
 
 void coordinator_state::written(std::uint64_t step) {
@@ -320,17 +374,24 @@ void coordinator_state::close() {
 
 caf::behavior coordinator_actor(caf::stateful_actor<coordinator_state>* self, shared_context around,
                                 const coordinator_surroundings* surroundings,
-                                const starting_point& from) {
+                                const coordinator_start& start) {
   guard(self, around);
-  self->state.begin(self, std::move(around), *surroundings, from);
+  self->state.begin(self, around, *surroundings, start);
   return {
-      [self](const incoming& m) { self->state.take(m); },
-      [self](const line_written& m) { self->state.written(m.step); },
-      [self](const folder_ready& m) { self->state.write_into(m.folder); },
-      [self](const save_finished& m) { self->state.saved(m.hashes); },
-      [self](const records_complete&) { self->state.close(); },
-      [self](const patience_over& m) { self->state.give_up_step(m.step); },
-      [self](const trouble& m) { self->state.fail(m.why); },
+      while_current<incoming>(around, [self](const incoming& m) { self->state.take(m); }),
+      while_current<line_written>(around,
+                                  [self](const line_written& m) { self->state.written(m.step); }),
+      while_current<folder_ready>(
+          around, [self](const folder_ready& m) { self->state.write_into(m.folder); }),
+      while_current<save_finished>(around,
+                                   [self](const save_finished& m) { self->state.saved(m.hashes); }),
+      while_current<records_complete>(around,
+                                      [self](const records_complete&) { self->state.close(); }),
+      while_current<patience_over>(
+          around, [self](const patience_over& m) { self->state.give_up_step(m.step); }),
+      while_current<change_wanted>(around,
+                                   [self](const change_wanted&) { self->state.want_change(); }),
+      while_current<trouble>(around, [self](const trouble& m) { self->state.fail(m.why); }),
   };
 }
 
@@ -338,8 +399,8 @@ caf::behavior coordinator_actor(caf::stateful_actor<coordinator_state>* self, sh
 
 caf::actor spawn_coordinator(caf::event_based_actor* parent, shared_context around,
                              const coordinator_surroundings& surroundings,
-                             const starting_point& from) {
-  return parent->spawn<caf::linked>(coordinator_actor, std::move(around), &surroundings, from);
+                             const coordinator_start& start) {
+  return parent->spawn<caf::linked>(coordinator_actor, std::move(around), &surroundings, start);
 }
 
 }  // namespace troupe::actors

@@ -39,8 +39,27 @@ struct coordinator_surroundings {
   recorder& records;
 };
 
+// What a coordinator begins a plan with.
+struct coordinator_start {
+  starting_point from;
+  world_change how;                               // the world came to a later plan
+  std::vector<member_id> without_parameters;      // of the base; sorted
+  std::vector<protocol::copy_plan::copy> copies;  // to be made while steps go on
+};
+
 caf::actor spawn_coordinator(caf::event_based_actor* parent, shared_context around,
                              const coordinator_surroundings& surroundings,
-                             const starting_point& from);
+                             const coordinator_start& start);
+
+// To the coordinator: the next decision shall be this plan's last, because somebody waits to come
+// in or to go.
+struct change_wanted {};
+// Its answer to the worker, once that decision is stable or all copies are there.
+struct boundary_reached {
+  generation of;
+};
 
 }  // namespace troupe::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::change_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::boundary_reached)

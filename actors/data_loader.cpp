@@ -11,12 +11,13 @@ struct loader_state {
 
 caf::behavior data_loader(caf::stateful_actor<loader_state>* self, const shared_context& around) {
   guard(self, around);
-  return {[around](const load_step& m) {
+  return {while_current<load_step>(around, [around](const load_step& m) {
     around->work.load(m.step, [around, step = m.step](computation::trouble trouble) {
+      if (around->over) return;
       if (trouble) return around->fail(error_of(trouble));
       caf::anon_send(around->mail.rank, step_loaded{step});
     });
-  }};
+  })};
 }
 
 }  // namespace

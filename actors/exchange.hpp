@@ -9,10 +9,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 
 #include "actors/computation.hpp"
+#include "actors/generation_context.hpp"
 #include "actors/router.hpp"
 #include "comm/transport.hpp"
 
@@ -21,8 +23,8 @@ namespace troupe::actors {
 class exchange final : public comm::bulk_handler {
  public:
   // share: what arrivals are taken for, whatever strangers send.
-  exchange(computation& work, router& mail, member_share share)
-      : work_(work), mail_(mail), share_(std::move(share)) {}
+  // lasting: told when parameters begin to be overwritten.
+  exchange(computation& work, router& mail, member_share share, lasting_facts& lasting);
 
   status open(comm::transport& over, generation number);
   // Ends the traffic; what is sent after it goes nowhere. Actors may still run for a while.
@@ -33,6 +35,11 @@ class exchange final : public comm::bulk_handler {
   void send_node(member_id to, const protocol::node_header& header);
   void send_sum(member_id to, const protocol::sum_header& header);
   void send_parameters(member_id to, const protocol::parameters_header& header);
+  // `state` lives until it is sent.
+  void send_state(member_id to, const protocol::state_header& header,
+                  std::shared_ptr<const comm::bytes> state);
+  // Copies of these blocks come here: then sums do too. Before anybody is asked for them.
+  void expect_copy(block_id block);
   // Nodes that may still be read by the transport: the next step must not begin to overwrite them.
   bool nodes_on_their_way() const { return nodes_pending_ > 0; }
 
@@ -48,6 +55,11 @@ class exchange final : public comm::bulk_handler {
   computation& work_;
   router& mail_;
   member_share share_;
+  lasting_facts& lasting_;
+  std::map<block_id, comm::bytes> copies_;  // of blocks to be held: where their state arrives
+  std::set<block_id> followed_;             // all of which copies were expected
+  std::map<std::uint64_t, std::shared_ptr<const comm::bytes>> states_sent_;  // by token
+  std::uint64_t next_token_;
   std::unique_ptr<comm::bulk_lane> lane_;
   std::uint64_t nodes_pending_ = 0;
   std::uint64_t refused_ = 0;  // arrivals that nobody had a place for

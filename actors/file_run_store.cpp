@@ -169,6 +169,22 @@ void file_run_store::publish_plan(const protocol::plan& wanted, answer<protocol:
       std::move(then));
 }
 
+void file_run_store::publish_next(const protocol::plan& wanted, answer<protocol::plan> then) {
+  ask<protocol::plan>(
+      [this, wanted]() -> result<protocol::plan> {
+        result<plan_chain*> opened = chain();
+        if (!opened) return opened.failure();
+        plan_chain& plans = **opened;
+        if (result<bool> newer = plans.refresh(); !newer) return newer.failure();
+        if (plans.next_number() == wanted.number && plans.head_hash() == wanted.parent) {
+          result<plan_chain::outcome> published = plans.publish(wanted);
+          if (!published) return published.failure();
+        }
+        return plans.head()->plan;
+      },
+      std::move(then));
+}
+
 void file_run_store::choose_start(answer<starting_point> then) {
   post_.to_loop()([from = settings_.start, then] { then(from); });
 }

@@ -4,6 +4,14 @@
 
 namespace troupe::actors {
 
+void lasting_facts::see(const protocol::record_notice& notice) {
+  seen = notice.record.step;
+  records.push_back(notice);
+  std::erase_if(records, [&](const protocol::record_notice& old) {
+    return old.record.step <= notice.lines && old.record.step != seen;
+  });
+}
+
 error error_of(const std::exception_ptr& trouble) {
   try {
     std::rethrow_exception(trouble);

@@ -1,6 +1,8 @@
 #include "actors/held_blocks.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <stdexcept>
 
 #include "actors/block_reduction.hpp"
 #include "config/base/error.hpp"
@@ -272,6 +274,47 @@ block_memory held_blocks::memory(block_id block) {
   held& h = *found->second;
   return {h.parameters.host<float>(), h.first_moment.all().host<float>(),
           h.second_moment.all().host<float>()};
+}
+
+void held_blocks::copy_state(block_id block, computation::answer<computation::state_copy> done) {
+  const held_ptr h = at(block);
+  jobs_.submit<computation::state_copy>(
+      seconds_.apply,
+      [h, state = h->state, parameters = h->parameters](ops&, computation::state_copy& copy) {
+        const auto all = std::make_shared<std::vector<std::byte>>();
+        all->reserve(3 * parameters.size * sizeof(float));
+        for (const view part : {parameters, h->first_moment.all(), h->second_moment.all()}) {
+          const std::span<const std::byte> bytes = bytes_of(part);
+          all->insert(all->end(), bytes.begin(), bytes.end());
+        }
+        copy.hash = hash_bytes(*all);
+        copy.bytes = all;
+      },
+      std::move(done));
+}
+
+void held_blocks::make_room(block_id block) {
+  if (!blocks_.contains(block)) blocks_.emplace(block, take_over(block, false, part_));
+}
+
+void held_blocks::take_state(block_id block, std::shared_ptr<const std::vector<std::byte>> bytes,
+                             const hash128& hash, computation::completion done) {
+  const held_ptr h = at(block);
+  jobs_.submit(
+      seconds_.apply,
+      [h, bytes, hash, parameters = h->parameters, computes = h->state != nullptr](ops&) {
+        const std::size_t part = parameters.size * sizeof(float);
+        if (bytes->size() != 3 * part || hash_bytes(*bytes) != hash) {
+          throw std::runtime_error(
+              "the copy of a block has another hash than was sent with it: bits were changed on "
+              "the "
+              "way or in memory");
+        }
+        if (!computes) std::memcpy(bytes_of(parameters).data(), bytes->data(), part);
+        std::memcpy(bytes_of(h->first_moment.all()).data(), bytes->data() + part, part);
+        std::memcpy(bytes_of(h->second_moment.all()).data(), bytes->data() + 2 * part, part);
+      },
+      std::move(done));
 }
 
 std::vector<held_blocks::first_values> held_blocks::begin_again() {

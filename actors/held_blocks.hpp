@@ -53,6 +53,11 @@ class held_blocks {
   void hash_state(block_id block, computation::answer<block_hashes> done);
   block_memory memory(block_id block);
 
+  void copy_state(block_id block, computation::answer<computation::state_copy> done);
+  void make_room(block_id block);
+  void take_state(block_id block, std::shared_ptr<const std::vector<std::byte>> bytes,
+                  const hash128& hash, computation::completion done);
+
   struct first_values {
     block_id block;
     compute::view parameters;

@@ -6,11 +6,13 @@
 #include <caf/all.hpp>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "actors/computation.hpp"
 #include "actors/protocol/messages.hpp"
+#include "comm/transport.hpp"
 #include "config/base/error.hpp"
 
 namespace troupe::actors {
@@ -60,6 +62,28 @@ struct sum_arrived {
 struct step_decided {
   protocol::record_notice notice;
 };
+struct state_arrived {  // a copy of a block's state
+  protocol::state_header header;
+  std::shared_ptr<const comm::bytes> bytes;
+};
+struct state_taken {  // the device has it
+  protocol::block_id block;
+  std::uint64_t version;
+};
+struct state_copied {  // of a primary: a copy of its block's state, to be sent
+  protocol::block_id block;
+  member_id to;
+  std::uint64_t version;
+  hash128 hash;
+  std::shared_ptr<const comm::bytes> bytes;
+};
+struct give_parameters {  // to these members, which have none at this plan's base
+  std::vector<member_id> to;
+  protocol::record_notice base;
+};
+struct take_copies {  // of these blocks, one after another, from their primaries
+  std::vector<protocol::block_id> blocks;
+};
 
 // --- shard -> rank ---
 struct block_ready {  // of a primary: all backups hold the sum
@@ -69,7 +93,9 @@ struct block_ready {  // of a primary: all backups hold the sum
 struct block_applied {
   protocol::block_id block;
   std::uint64_t version;
+  bool of_plan;  // the plan lists this member as its holder; else it is a copy that keeps up
 };
+struct copies_taken {};  // all copies of one layer are here
 
 // --- bulk lane -> rank ---
 struct parameters_arrived {
@@ -122,6 +148,12 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::sum_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::step_decided)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::block_ready)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::block_applied)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::state_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::state_taken)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::state_copied)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::give_parameters)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::take_copies)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::copies_taken)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::parameters_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::nodes_sent)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::job_failed)

@@ -77,6 +77,14 @@ class model_computation final : public computation {
     blocks_.hash_state(block, std::move(done));
   }
   block_memory memory(block_id block) override { return blocks_.memory(block); }
+  void copy_state(block_id block, answer<state_copy> done) override {
+    blocks_.copy_state(block, std::move(done));
+  }
+  void make_room(block_id block) override { blocks_.make_room(block); }
+  void take_state(block_id block, std::shared_ptr<const std::vector<std::byte>> bytes,
+                  const hash128& hash, completion done) override {
+    blocks_.take_state(block, std::move(bytes), hash, std::move(done));
+  }
 
   void evaluate(answer<std::vector<leaf_loss>> done) override;
 

@@ -1,8 +1,11 @@
 #include "actors/optimizer_shard.hpp"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "actors/block_update.hpp"
 #include "actors/exchange.hpp"
 #include "actors/messages.hpp"
 #include "actors/protocol/held_block.hpp"
@@ -28,13 +31,12 @@ std::vector<node_key> inputs_of(const protocol::plan& plan, const world_shape& s
   return inputs;
 }
 
-// A completion that becomes a message to the actor itself; trouble ends the member's part.
-template <class Message>
-computation::completion tell(const caf::actor& self, const shared_context& around, Message what) {
-  return [self, around, what](computation::trouble trouble) {
-    if (trouble) return around->fail(error_of(trouble));
-    caf::anon_send(self, what);
-  };
+// The update that a decision brings, told to the shard when it has ended.
+void update(const caf::actor& self, const shared_context& around, block_id block,
+            const protocol::decision_record& record) {
+  update_block(around, block, record, [self, block, step = record.step] {
+    caf::anon_send(self, block_updated{step, block});
+  });
 }
 
 struct primary_state {
@@ -44,6 +46,7 @@ struct primary_state {
   std::map<block_id, primary_block> blocks;
   // Ranks that hold the layer and hold none of its block: they need the parameters.
   std::map<block_id, std::vector<member_id>> readers;
+  std::map<block_id, std::vector<member_id>> wishes;  // for copies, that wait for their moment
   protocol::record_notice decided;
   caf::actor self;
 
@@ -60,7 +63,9 @@ struct primary_state {
             block.block(), step,
             [me = self, ctx = around, step, id = block.block()](computation::trouble trouble,
                                                                 const sum_facts& facts) {
+              if (ctx->over) return;
               if (trouble) return ctx->fail(error_of(trouble));
+              ctx->lasting.held.sum_held(id, step);
               caf::anon_send(me, sum_reduced{step, {id, facts.hash, facts.squares}});
             });
       case primary_block::order::forward:
@@ -72,14 +77,32 @@ struct primary_state {
         caf::anon_send(around->mail.rank, block_ready{step, block.sum()});
         return;
       case primary_block::order::apply:
-        return around->work.apply(block.block(), decided.record,
-                                  tell(self, around, block_updated{step, block.block()}));
+        return update(self, around, block.block(), decided.record);
       case primary_block::order::publish:
         for (const member_id reader : readers.at(block.block())) {
           around->bulk.send_parameters(reader, {block.block(), decided});
         }
+        begin_copies(block);
         return carry_out(block, block.published());
     }
+  }
+
+  // Who gets a copy keeps up from there on as a backup does, and needs no parameters any more.
+  void begin_copies(primary_block& block) {
+    const auto waiting = wishes.find(block.block());
+    if (waiting == wishes.end() || !block.may_take_backup()) return;
+    for (const member_id to : waiting->second) {
+      block.add_backup(to);
+      std::erase(readers.at(block.block()), to);
+      around->work.copy_state(
+          block.block(),
+          [me = self, ctx = around, to, id = block.block(), version = block.version()](
+              computation::trouble trouble, const computation::state_copy& copy) {
+            if (trouble) return ctx->fail(error_of(trouble));
+            caf::anon_send(me, state_copied{id, to, version, copy.hash, copy.bytes});
+          });
+    }
+    wishes.erase(waiting);
   }
 };
 
@@ -111,32 +134,61 @@ caf::behavior primary_shard(caf::stateful_actor<primary_state>* self, shared_con
     s.carry_out(it->second, it->second.node_arrived(step, key));
   };
   return {
-      [node](const local_node& m) { node(m.step, m.key); },
-      [node](const node_arrived& m) { node(m.header.step, m.header.key); },
-      [self](const sum_reduced& m) {
-        primary_block& block = self->state.at(m.sum.block);
-        self->state.carry_out(block, block.reduced(m.step, m.sum));
-      },
-      [self](const incoming& m) {
-        const auto& held = std::get<protocol::sum_held>(m.what);
-        const auto it = self->state.blocks.find(held.block);
-        if (it == self->state.blocks.end()) return;
-        self->state.carry_out(it->second, it->second.held(m.from, held.step, held.hash));
-      },
-      [self](const step_decided& m) {
-        self->state.decided = m.notice;
-        for (auto& [id, block] : self->state.blocks) {
-          self->state.carry_out(block, block.decided(m.notice.record.step));
-        }
-      },
-      [self](const block_updated& m) {
-        primary_state& s = self->state;
-        primary_block& block = s.at(m.block);
-        result<primary_block::order> ordered = block.applied(m.step);
-        s.around->points.block_applied(s.around->self, m.block, m.step);
-        caf::anon_send(s.around->mail.rank, block_applied{m.block, m.step});
-        s.carry_out(block, std::move(ordered));
-      },
+      while_current<local_node>(around, [node](const local_node& m) { node(m.step, m.key); }),
+      while_current<node_arrived>(
+          around, [node](const node_arrived& m) { node(m.header.step, m.header.key); }),
+      while_current<sum_reduced>(around,
+                                 [self](const sum_reduced& m) {
+                                   primary_block& block = self->state.at(m.sum.block);
+                                   self->state.carry_out(block, block.reduced(m.step, m.sum));
+                                 }),
+      while_current<incoming>(around,
+                              [self](const incoming& m) {
+                                primary_state& s = self->state;
+                                if (const auto* wish = std::get_if<protocol::copy_wish>(&m.what)) {
+                                  const auto it = s.blocks.find(wish->block);
+                                  if (it == s.blocks.end()) return;
+                                  s.wishes[wish->block].push_back(m.from);
+                                  return s.begin_copies(it->second);
+                                }
+                                const auto& held = std::get<protocol::sum_held>(m.what);
+                                const auto it = s.blocks.find(held.block);
+                                if (it == s.blocks.end()) return;
+                                s.carry_out(it->second,
+                                            it->second.held(m.from, held.step, held.hash));
+                              }),
+      while_current<state_copied>(
+          around,
+          [self](const state_copied& m) {
+            self->state.around->bulk.send_state(m.to, {m.block, m.version, m.hash}, m.bytes);
+          }),
+      while_current<give_parameters>(
+          around,
+          [self](const give_parameters& m) {
+            for (const auto& [id, readers] : self->state.readers) {
+              for (const member_id reader : readers) {
+                if (!std::ranges::binary_search(m.to, reader)) continue;
+                self->state.around->bulk.send_parameters(reader, {id, m.base});
+              }
+            }
+          }),
+      while_current<step_decided>(around,
+                                  [self](const step_decided& m) {
+                                    self->state.decided = m.notice;
+                                    for (auto& [id, block] : self->state.blocks) {
+                                      self->state.carry_out(block,
+                                                            block.decided(m.notice.record.step));
+                                    }
+                                  }),
+      while_current<block_updated>(
+          around,
+          [self](const block_updated& m) {
+            primary_state& s = self->state;
+            primary_block& block = s.at(m.block);
+            result<primary_block::order> ordered = block.applied(m.step);
+            caf::anon_send(s.around->mail.rank, block_applied{m.block, m.step, true});
+            s.carry_out(block, std::move(ordered));
+          }),
   };
 }
 
@@ -146,7 +198,28 @@ struct backup_state {
   shared_context around;
   std::map<block_id, backup_block> blocks;
   std::map<block_id, member_id> primaries;
+  std::set<block_id> copies;          // of them, those that the plan does not list here
+  std::vector<block_id> to_ask_for;   // the next one last
+  std::optional<block_id> asked_for;  // on its way
   caf::actor self;
+
+  // One after another: a copy holds up the step of its block's primary for as long as it takes.
+  void ask_for_next() {
+    if (to_ask_for.empty()) {
+      asked_for.reset();
+      caf::anon_send(around->mail.rank, copies_taken{});
+      return;
+    }
+    const block_id block = to_ask_for.back();
+    to_ask_for.pop_back();
+    asked_for = block;
+    around->work.make_room(block);
+    around->bulk.expect_copy(block);
+    blocks.emplace(block, backup_block(block));
+    copies.insert(block);
+    primaries[block] = around->plan.holders_of(block).primary;
+    around->mail.send(primaries[block], protocol::copy_wish{block});
+  }
 
   backup_block* find(block_id block) {
     const auto it = blocks.find(block);
@@ -175,8 +248,7 @@ struct backup_state {
             primaries.at(block.block()),
             protocol::sum_held{block.version() + 1, block.block(), block.held_hash()});
       case backup_block::order::apply:
-        return around->work.apply(block.block(), *record,
-                                  tell(self, around, block_updated{step, block.block()}));
+        return update(self, around, block.block(), *record);
     }
   }
 };
@@ -193,32 +265,80 @@ caf::behavior backup_shard(caf::stateful_actor<backup_state>* self, shared_conte
     state.primaries[block] = around->plan.holders_of(block).primary;
   }
   return {
-      [self](const sum_arrived& m) {
-        if (backup_block* block = self->state.find(m.header.block)) {
-          self->state.carry_out(*block, m.header.step,
-                                block->sum_arrived(m.header.step, m.header.hash));
-        }
-      },
-      [self](const sum_hashed& m) {
-        if (backup_block* block = self->state.find(m.block)) {
-          self->state.carry_out(*block, m.step, block->verified(m.step, m.hash));
-        }
-      },
-      [self](const step_decided& m) {
-        for (auto& [id, block] : self->state.blocks) {
-          self->state.carry_out(block, m.notice.record.step, block.decided(m.notice.record.step),
-                                &m.notice.record);
-        }
-      },
-      [self](const block_updated& m) {
-        backup_state& s = self->state;
-        backup_block* block = s.find(m.block);
-        if (block == nullptr) return;
-        result<backup_block::order> ordered = block->applied(m.step);
-        s.around->points.block_applied(s.around->self, m.block, m.step);
-        caf::anon_send(s.around->mail.rank, block_applied{m.block, m.step});
-        s.carry_out(*block, m.step, std::move(ordered));
-      },
+      while_current<sum_arrived>(around,
+                                 [self](const sum_arrived& m) {
+                                   if (backup_block* block = self->state.find(m.header.block)) {
+                                     self->state.carry_out(
+                                         *block, m.header.step,
+                                         block->sum_arrived(m.header.step, m.header.hash));
+                                   }
+                                 }),
+      while_current<sum_hashed>(around,
+                                [self](const sum_hashed& m) {
+                                  backup_state& s = self->state;
+                                  backup_block* block = s.find(m.block);
+                                  if (block == nullptr) return;
+                                  result<backup_block::order> ordered =
+                                      block->verified(m.step, m.hash);
+                                  if (ordered && block->here())
+                                    s.around->lasting.held.sum_held(m.block, m.step);
+                                  s.carry_out(*block, m.step, std::move(ordered));
+                                }),
+      while_current<step_decided>(
+          around,
+          [self](const step_decided& m) {
+            const std::uint64_t step = m.notice.record.step;
+            for (auto& [id, block] : self->state.blocks) {
+              // A copy starts from a version whose record may be seen here later.
+              if (self->state.copies.contains(id) && (!block.here() || block.version() >= step)) {
+                continue;
+              }
+              self->state.carry_out(block, step, block.decided(step), &m.notice.record);
+            }
+          }),
+      while_current<block_updated>(around,
+                                   [self](const block_updated& m) {
+                                     backup_state& s = self->state;
+                                     backup_block* block = s.find(m.block);
+                                     if (block == nullptr) return;
+                                     result<backup_block::order> ordered = block->applied(m.step);
+                                     caf::anon_send(s.around->mail.rank,
+                                                    block_applied{m.block, m.step,
+                                                                  !s.copies.contains(m.block)});
+                                     s.carry_out(*block, m.step, std::move(ordered));
+                                   }),
+      while_current<take_copies>(around,
+                                 [self](const take_copies& m) {
+                                   backup_state& s = self->state;
+                                   s.to_ask_for = {m.blocks.rbegin(), m.blocks.rend()};
+                                   s.ask_for_next();
+                                 }),
+      while_current<state_arrived>(
+          around,
+          [self](const state_arrived& m) {
+            backup_state& s = self->state;
+            s.around->work.take_state(
+                m.header.block, m.bytes, m.header.hash,
+                [me = s.self, ctx = s.around, header = m.header](computation::trouble trouble) {
+                  if (trouble) return ctx->fail(error_of(trouble));
+                  caf::anon_send(me, state_taken{header.block, header.version});
+                });
+          }),
+      while_current<state_taken>(around,
+                                 [self](const state_taken& m) {
+                                   backup_state& s = self->state;
+                                   backup_block* block = s.find(m.block);
+                                   if (block == nullptr) return;
+                                   const backup_block::order next = block->copied(m.version);
+                                   s.around->lasting.held.have(m.block, m.version);
+                                   if (next == backup_block::order::acknowledge) {
+                                     s.around->lasting.held.sum_held(m.block, m.version + 1);
+                                   }
+                                   s.around->points.copy_verified(s.around->self, m.block,
+                                                                  m.version);
+                                   s.carry_out(*block, m.version + 1, next);
+                                   s.ask_for_next();
+                                 }),
   };
 }
 

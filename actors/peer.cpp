@@ -52,7 +52,7 @@ class peer_state {
     for (comm::message& m : heard.messages) {
       result<protocol::message> what = wire::decode(m.payload);
       if (!what) return fail(what.failure());
-      around_->mail.deliver(who_, std::move(*what));
+      around_->mail.deliver(who_, m.plan, std::move(*what));
     }
     flush();
   }

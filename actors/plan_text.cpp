@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "config/base/hash.hpp"
@@ -34,7 +35,30 @@ std::string line_of(const plan_member& m) {
       .boolean("computes", m.computes)
       .boolean("store", m.store)
       .u64("first_leaf", m.first_leaf)
-      .u64("leaves", m.leaves);
+      .u64("leaves", m.leaves)
+      .u64("threads", m.threads);
+  return one_line(line);
+}
+
+// Bits as integers: a record has to come back exactly.
+std::string line_of(const protocol::record_notice& n) {
+  const protocol::decision_record& r = n.record;
+  json_line line;
+  line.u64("step", r.step)
+      .u64("updates", r.updates)
+      .boolean("skip", r.skip)
+      .text("why_skipped", r.why_skipped)
+      .u64("scale_bits", std::bit_cast<std::uint32_t>(r.scale))
+      .u64("lr_bits", std::bit_cast<std::uint32_t>(r.lr))
+      .u64("loss_bits", std::bit_cast<std::uint64_t>(r.loss))
+      .u64("grad_norm_bits", std::bit_cast<std::uint64_t>(r.grad_norm))
+      .u64("tokens_bits", std::bit_cast<std::uint64_t>(r.tokens))
+      .boolean("validate", n.validate)
+      .u64("lines", n.lines)
+      .u64("total_tokens", n.total_tokens)
+      .u64("skipped_in_a_row", n.skipped_in_a_row)
+      .u64("plan", n.plan.value)
+      .u64("world", n.world);
   return one_line(line);
 }
 
@@ -94,7 +118,30 @@ plan_member read_member(json_fields& fields) {
   m.store = fields.boolean("store");
   m.first_leaf = number32(fields, "first_leaf");
   m.leaves = number32(fields, "leaves");
+  m.threads = fields.u64("threads");
   return m;
+}
+
+// What `last` said was for the plan that decided the record.
+protocol::record_notice read_record(json_fields& fields) {
+  protocol::record_notice n;
+  protocol::decision_record& r = n.record;
+  r.step = fields.u64("step");
+  r.updates = fields.u64("updates");
+  r.skip = fields.boolean("skip");
+  r.why_skipped = fields.text("why_skipped");
+  r.scale = std::bit_cast<float>(number32(fields, "scale_bits"));
+  r.lr = std::bit_cast<float>(number32(fields, "lr_bits"));
+  r.loss = std::bit_cast<double>(fields.u64("loss_bits"));
+  r.grad_norm = std::bit_cast<double>(fields.u64("grad_norm_bits"));
+  r.tokens = std::bit_cast<double>(fields.u64("tokens_bits"));
+  n.validate = fields.boolean("validate");
+  n.lines = fields.u64("lines");
+  n.total_tokens = fields.u64("total_tokens");
+  n.skipped_in_a_row = fields.u64("skipped_in_a_row");
+  n.plan = generation(number32(fields, "plan"));
+  n.world = number32(fields, "world");
+  return n;
 }
 
 placed_blocks read_placed(json_fields& fields) {
@@ -160,6 +207,16 @@ std::string wrong_placement(const plan& p) {
   return "";
 }
 
+std::string wrong_records(const plan& p) {
+  if (p.records.empty()) return "";
+  std::uint64_t step = p.records.front().record.step;
+  for (const protocol::record_notice& n : p.records) {
+    if (n.record.step != step++) return "the records do not stand in the order of their steps";
+  }
+  if (step != p.base + 1) return fmt::format("the records do not end with step {}", p.base);
+  return "";
+}
+
 }  // namespace
 
 std::string print_plan(const plan& p) {
@@ -175,7 +232,8 @@ std::string print_plan(const plan& p) {
       .u64("coordinator", p.coordinator.value)
       .boolean("exposed", p.exposed)
       .raw("members", lines_of(p.members))
-      .raw("placement", lines_of(p.placement));
+      .raw("placement", lines_of(p.placement))
+      .raw("records", lines_of(p.records));
   return page.finish();
 }
 
@@ -199,9 +257,11 @@ result<plan> parse_plan(std::string_view text, const std::string& where) {
   p.exposed = fields.boolean("exposed");
   fields.each("members", [&](json_fields& one) { p.members.push_back(read_member(one)); });
   fields.each("placement", [&](json_fields& one) { p.placement.push_back(read_placed(one)); });
+  fields.each("records", [&](json_fields& one) { p.records.push_back(read_record(one)); });
   if (status whole = fields.finish(); !whole) return whole.failure();
   std::string wrong = wrong_members(p);
   if (wrong.empty()) wrong = wrong_placement(p);
+  if (wrong.empty()) wrong = wrong_records(p);
   if (!wrong.empty()) return error{exit_code::bad_data, fmt::format("{}: {}", where, wrong)};
   return p;
 }

@@ -19,6 +19,9 @@ class protocol_points {
   virtual void record_seen(member_id, const protocol::record_notice&) {}
   virtual void block_applied(member_id, protocol::block_id, std::uint64_t /*version*/) {}
   virtual void layer_opened(member_id, std::uint64_t /*step*/, std::uint32_t /*layer*/) {}
+  // A copy of a block is here, at this version, and from now on keeps up.
+  virtual void copy_verified(member_id, protocol::block_id, std::uint64_t /*version*/) {}
+  virtual void promised(member_id, generation /*next*/) {}
   virtual void committed(member_id, std::uint64_t /*step*/) {}
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "actors/data_loader.hpp"
 #include "actors/exchange.hpp"
@@ -19,12 +20,8 @@ class rank_state {
 
   void begin(caf::event_based_actor* self, shared_context around, run_store& store);
 
-  void go() {
-    running_ = true;
-    last_costs_ = around_->clock.now();
-    load(progress_->step());
-    continue_if_possible();
-  }
+  void wait_for_parameters();
+  void go(const protocol::go& m);
   void loaded(std::uint64_t step) {
     loaded_ = step;
     continue_if_possible();
@@ -47,9 +44,17 @@ class rank_state {
     block_at(header.block, header.decided.record.step);
   }
   void applied(const block_applied& m) {
-    ++applied_;
+    if (m.of_plan) ++applied_;
     if (computes()) block_at(m.block, m.version);
     settle();
+  }
+  void copy(const protocol::copy_plan& m);
+  void copy_arrived(const state_arrived& m) {
+    copies_to_take_.push_back(m);
+    pass_on_copies();
+  }
+  void copied() {
+    if (--layers_to_copy_ == 0) around_->mail.to_coordinator(protocol::copies_held{});
   }
   void measured(const validation_measured& m) {
     validating_ = false;
@@ -73,13 +78,17 @@ class rank_state {
   void continue_if_possible();
   void take(result<std::optional<protocol::vote>> complete);
   void block_at(block_id block, std::uint64_t version);
+  void pass_on_copies();
   void validate_if_asked();
   void settle();
   void tell_costs(protocol::step_facts& facts);
 
   shared_context around_;
   run_store* store_ = nullptr;
+  caf::event_based_actor* actor_ = nullptr;
   caf::actor self_, stage_, loader_;
+  std::vector<state_arrived> copies_to_take_;  // that wait for the same version's parameters
+  std::size_t layers_to_copy_ = 0;
   std::optional<protocol::member_step> progress_;
   std::size_t held_ = 0;     // blocks, as primary or backup
   std::size_t applied_ = 0;  // of them, the newest record
@@ -97,6 +106,7 @@ class rank_state {
 void rank_state::begin(caf::event_based_actor* self, shared_context around, run_store& store) {
   around_ = std::move(around);
   store_ = &store;
+  actor_ = self;
   self_ = caf::actor_cast<caf::actor>(self);
   const std::vector<block_id> primary = protocol::blocks_primary(around_->plan, around_->self);
   const std::vector<block_id> backup = protocol::blocks_backed_up(around_->plan, around_->self);
@@ -104,6 +114,7 @@ void rank_state::begin(caf::event_based_actor* self, shared_context around, run_
   seen_.record.step = around_->plan.base;
   progress_.emplace(around_->work.shape().blocks_of_layers(), primary.size(),
                     around_->me().first_leaf, around_->me().leaves, around_->plan.base);
+  if (computes() && !around_->lasting.parameters) wait_for_parameters();
   stage_ = spawn_stage(self, around_);
   loader_ = spawn_data_loader(self, around_);
   around_->mail.primary_shards.assign(layers(), {});
@@ -116,6 +127,38 @@ void rank_state::begin(caf::event_based_actor* self, shared_context around, run_
     caf::actor& shard = around_->mail.backup_shards[block.layer];
     if (!shard) shard = spawn_optimizer_shard(self, around_, shard_role::backup, block.layer);
   }
+}
+
+// Who has not the parameters of the base waits for those of all blocks that it does not hold; the
+// first of them may come before the sign to begin.
+void rank_state::wait_for_parameters() {
+  std::vector<block_id> missing;
+  const std::vector<std::uint32_t> counts = around_->work.shape().blocks_of_layers();
+  for (std::uint32_t layer = 0; layer < counts.size(); ++layer) {
+    for (std::uint32_t b = 0; b < counts[layer]; ++b) {
+      if (!around_->lasting.held.has({layer, b})) missing.push_back({layer, b});
+    }
+  }
+  progress_->lacks(missing);
+  around_->lasting.parameters = all_layers_here();
+}
+
+void rank_state::go(const protocol::go& m) {
+  running_ = true;
+  last_costs_ = around_->clock.now();
+  if (!m.without_parameters.empty()) {
+    protocol::record_notice base;
+    if (!around_->plan.records.empty()) base = around_->plan.records.back();
+    base.record.step = around_->plan.base;
+    base.last = base.validate = false;
+    for (const caf::actor& shard : around_->mail.primary_shards) {
+      if (shard) caf::anon_send(shard, give_parameters{m.without_parameters, base});
+    }
+  }
+  validation_due_ = m.validate && computes();
+  load(progress_->step());
+  validate_if_asked();
+  continue_if_possible();
 }
 
 // Begins the step if its samples are here, nothing still reads the nodes of the one before, and
@@ -173,6 +216,8 @@ void rank_state::see(const protocol::record_notice& notice) {
   applied_ = 0;
   computing_ = false;
   validation_due_ = notice.validate && computes();
+  around_->lasting.see(notice);
+  around_->lasting.parameters = false;
   around_->points.record_seen(around_->self, notice);
   around_->mail.to_coordinator(protocol::recorded{step});
   for (const auto& shards : {&around_->mail.primary_shards, &around_->mail.backup_shards}) {
@@ -186,9 +231,38 @@ void rank_state::see(const protocol::record_notice& notice) {
 void rank_state::block_at(block_id block, std::uint64_t version) {
   result<std::optional<std::uint32_t>> opened = progress_->block_at(block, version);
   if (!opened) return around_->fail(opened.failure());
+  pass_on_copies();
   if (!opened->has_value()) return;
+  around_->lasting.parameters = all_layers_here();
   if (computing_) caf::anon_send(stage_, open_layer{**opened});
   validate_if_asked();
+}
+
+void rank_state::copy(const protocol::copy_plan& m) {
+  std::map<std::uint32_t, std::vector<block_id>> mine;  // by layer
+  for (const protocol::copy_plan::copy& c : m.copies) {
+    if (c.to == around_->self && !around_->lasting.held.has(c.block)) {
+      mine[c.block.layer].push_back(c.block);
+    }
+  }
+  layers_to_copy_ = mine.size();
+  for (const auto& [layer, blocks] : mine) {
+    caf::actor& shard = around_->mail.backup_shards.at(layer);
+    if (!shard) shard = spawn_optimizer_shard(actor_, around_, shard_role::backup, layer);
+    caf::anon_send(shard, take_copies{blocks});
+  }
+}
+
+// A copy counts as this block at its version, so where this member computes, the parameters of that
+// version must be here: whoever is asked to promise answers for all of the block.
+void rank_state::pass_on_copies() {
+  std::erase_if(copies_to_take_, [this](const state_arrived& m) {
+    const protocol::state_header& h = m.header;
+    if (computes() && (progress_->step() != h.version + 1 || !progress_->has(h.block)))
+      return false;
+    caf::anon_send(around_->mail.backup_shards.at(h.block.layer), m);
+    return true;
+  });
 }
 
 void rank_state::validate_if_asked() {
@@ -197,6 +271,7 @@ void rank_state::validate_if_asked() {
   validating_ = true;
   around_->work.evaluate([me = self_, ctx = around_, step = seen_.record.step](
                              computation::trouble trouble, std::vector<leaf_loss> losses) {
+    if (ctx->over) return;
     if (trouble) return ctx->fail(error_of(trouble));
     caf::anon_send(me, validation_measured{step, std::move(losses)});
   });
@@ -210,9 +285,13 @@ void rank_state::settle() {
   if (request.step != seen_.record.step) {
     return around_->fail({exit_code::defect, "a save was asked for of another version"});
   }
+  ++around_->lasting.writing;
   store_->write_blocks(request.step, request.folder,
                        protocol::blocks_primary(around_->plan, around_->self), around_->work,
                        [ctx = around_, request](result<protocol::save_share> written) {
+                         --ctx->lasting.writing;
+                         ctx->lasting.tell_if_still();
+                         if (ctx->over) return;
                          protocol::save_share share;
                          if (written) {
                            share = std::move(*written);
@@ -228,25 +307,37 @@ void rank_state::settle() {
 caf::behavior rank_actor(caf::stateful_actor<rank_state>* self, shared_context around,
                          run_store* store) {
   guard(self, around);
-  self->state.begin(self, std::move(around), *store);
+  self->state.begin(self, around, *store);
   return {
-      [self](const incoming& m) {
-        if (const auto* notice = std::get_if<protocol::record_notice>(&m.what)) {
-          self->state.see(*notice);
-        } else if (const auto* save = std::get_if<protocol::save_request>(&m.what)) {
-          self->state.save(*save);
-        } else if (std::holds_alternative<protocol::go>(m.what)) {
-          self->state.go();
-        }
-      },
-      [self](const step_loaded& m) { self->state.loaded(m.step); },
-      [self](const nodes_sent&) { self->state.nodes_sent(); },
-      [self](step_computed& m) { self->state.computed(std::move(m)); },
-      [self](const job_failed& m) { self->state.failed(m); },
-      [self](const block_ready& m) { self->state.ready(m); },
-      [self](const parameters_arrived& m) { self->state.arrived(m.header); },
-      [self](const block_applied& m) { self->state.applied(m); },
-      [self](const validation_measured& m) { self->state.measured(m); },
+      while_current<incoming>(
+          around,
+          [self](const incoming& m) {
+            if (const auto* notice = std::get_if<protocol::record_notice>(&m.what)) {
+              self->state.see(*notice);
+            } else if (const auto* save = std::get_if<protocol::save_request>(&m.what)) {
+              self->state.save(*save);
+            } else if (const auto* copies = std::get_if<protocol::copy_plan>(&m.what)) {
+              self->state.copy(*copies);
+            } else if (const auto* start = std::get_if<protocol::go>(&m.what)) {
+              self->state.go(*start);
+            }
+          }),
+      while_current<step_loaded>(around,
+                                 [self](const step_loaded& m) { self->state.loaded(m.step); }),
+      while_current<nodes_sent>(around, [self](const nodes_sent&) { self->state.nodes_sent(); }),
+      while_current<step_computed>(around,
+                                   [self](const step_computed& m) { self->state.computed(m); }),
+      while_current<job_failed>(around, [self](const job_failed& m) { self->state.failed(m); }),
+      while_current<block_ready>(around, [self](const block_ready& m) { self->state.ready(m); }),
+      while_current<parameters_arrived>(
+          around, [self](const parameters_arrived& m) { self->state.arrived(m.header); }),
+      while_current<state_arrived>(around,
+                                   [self](const state_arrived& m) { self->state.copy_arrived(m); }),
+      while_current<copies_taken>(around, [self](const copies_taken&) { self->state.copied(); }),
+      while_current<block_applied>(around,
+                                   [self](const block_applied& m) { self->state.applied(m); }),
+      while_current<validation_measured>(
+          around, [self](const validation_measured& m) { self->state.measured(m); }),
   };
 }
 

@@ -49,8 +49,7 @@ void record_writer::started(const protocol::plan& p, const starting_point& from)
   });
 }
 
-void record_writer::goes_on(const protocol::plan& p, const starting_point&,
-                            const world_change&) {
+void record_writer::goes_on(const protocol::plan& p, const starting_point&, const world_change&) {
   plan_ = p;
   last_commit_ = clock_.now();
 }

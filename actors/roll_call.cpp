@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 namespace troupe::actors {
-namespace {
 
 protocol::candidate candidate_from(const comm::facts& f) {
   protocol::candidate c;
@@ -18,8 +17,6 @@ protocol::candidate candidate_from(const comm::facts& f) {
   c.memory = f.memory_bytes;
   return c;
 }
-
-}  // namespace
 
 roll_call::entry roll_call::note(const comm::facts& who) {
   const auto earlier = others_.find(*who.wish);

@@ -14,6 +14,9 @@
 
 namespace troupe::actors {
 
+// A member as the planner knows it, from what it says of itself. It has a wish.
+protocol::candidate candidate_from(const comm::facts& who);
+
 class roll_call {
  public:
   // Slots count from 0; `me` is one of the expected.

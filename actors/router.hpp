@@ -5,6 +5,7 @@
 #include <caf/all.hpp>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "actors/protocol/messages.hpp"
@@ -22,6 +23,12 @@ class router {
   caf::actor worker, coordinator, rank;
   std::vector<caf::actor> primary_shards, backup_shards;  // by layer
 
+  // The plan that this member acts for; nothing: it acts for none, because it has not adopted one
+  // or has promised the next. Messages about steps of an older plan, or of one that was promised
+  // away, are dropped: they mean nothing any more. Those of a newer one, whose sender was faster to
+  // adopt it, wait until it is acted for.
+  void act_for(std::optional<generation> plan);
+
   void set_coordinator(member_id id) { coordinator_id_ = id; }
   void set_peer(member_id id, caf::actor peer) { peers_[id] = std::move(peer); }
   void remove_peer(member_id id) { peers_.erase(id); }
@@ -32,13 +39,24 @@ class router {
   void to_coordinator(protocol::message what) { send(coordinator_id_, std::move(what)); }
   // To every other member with a peer, then to this one.
   void broadcast(const protocol::message& what);
-  // A message has come: to the local actor that it concerns.
-  void deliver(member_id from, protocol::message what);
+  // A message has come, sent in this plan: to the local actor that it concerns.
+  void deliver(member_id from, generation plan, protocol::message what);
+  std::uint64_t refused() const { return refused_; }  // messages of plans not acted for
 
  private:
   caf::actor target_of(const protocol::message& what) const;
 
   member_id self_, coordinator_id_;
+  struct early_message {
+    member_id from;
+    generation plan;
+    protocol::message what;
+  };
+  static constexpr std::size_t most_early = 4096;
+
+  std::optional<generation> plan_, newest_;
+  std::vector<early_message> early_;
+  std::uint64_t refused_ = 0;
   std::map<member_id, caf::actor> peers_;
 };
 

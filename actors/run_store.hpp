@@ -62,6 +62,10 @@ class run_store {
   // Fills in number and parent, links the plan into the chain and reads back what stands there.
   virtual void publish_plan(const protocol::plan& wanted, answer<protocol::plan> then) = 0;
 
+  // Links the plan as it is into the chain, after the one that it names. Answers with the plan that
+  // stands there afterwards under this or a later number, which may be another one.
+  virtual void publish_next(const protocol::plan& wanted, answer<protocol::plan> then) = 0;
+
   // --- state ---
   virtual void choose_start(answer<starting_point> then) = 0;
   // The share's state at this step into the computation's memory; step 0 is not asked for.

@@ -42,31 +42,38 @@ caf::behavior stage_actor(caf::stateful_actor<stage_state>* self, shared_context
   self->state.nodes = protocol::nodes_of(around->plan, around->me());
   const caf::actor me = caf::actor_cast<caf::actor>(self);
   return {
-      [self, me](const compute_step& m) {
-        stage_state& s = self->state;
-        s.step = m.step;
-        computation::step_events events;
-        events.nodes_ready = [me, step = m.step](std::uint32_t layer, std::uint8_t source) {
-          caf::anon_send(me, nodes_complete{step, layer, source});
-        };
-        events.finished = [ctx = s.around, step = m.step](computation::trouble trouble,
-                                                          std::vector<leaf_loss> losses) {
-          // Cancelled or failed: the rank knows whether it asked for it.
-          const bool whole = !trouble;
-          if (!whole) {
-            caf::anon_send(ctx->mail.rank, job_failed{error_of(trouble)});
-            return;
-          }
-          caf::anon_send(ctx->mail.rank, step_computed{step, std::move(losses)});
-        };
-        s.around->work.start(m.step, std::move(events));
-        for (const std::uint32_t layer : m.open) s.open(layer);
-      },
-      [self](const open_layer& m) { self->state.open(m.layer); },
-      [self](const nodes_complete& m) {
-        if (m.step == self->state.step) self->state.send_nodes(m.layer, m.source);
-      },
-      [self](const cancel_step&) { self->state.around->work.cancel(); },
+      while_current<compute_step>(
+          around,
+          [self, me](const compute_step& m) {
+            stage_state& s = self->state;
+            s.step = m.step;
+            computation::step_events events;
+            events.nodes_ready = [me, step = m.step](std::uint32_t layer, std::uint8_t source) {
+              caf::anon_send(me, nodes_complete{step, layer, source});
+            };
+            events.finished = [ctx = s.around, step = m.step](computation::trouble trouble,
+                                                              std::vector<leaf_loss> losses) {
+              if (ctx->over) return;
+              // Cancelled or failed: the rank knows whether it asked for it.
+              const bool whole = !trouble;
+              if (!whole) {
+                caf::anon_send(ctx->mail.rank, job_failed{error_of(trouble)});
+                return;
+              }
+              caf::anon_send(ctx->mail.rank, step_computed{step, std::move(losses)});
+            };
+            s.around->work.start(m.step, std::move(events));
+            for (const std::uint32_t layer : m.open) s.open(layer);
+          }),
+      while_current<open_layer>(around, [self](const open_layer& m) { self->state.open(m.layer); }),
+      while_current<nodes_complete>(around,
+                                    [self](const nodes_complete& m) {
+                                      if (m.step == self->state.step) {
+                                        self->state.send_nodes(m.layer, m.source);
+                                      }
+                                    }),
+      while_current<cancel_step>(around,
+                                 [self](const cancel_step&) { self->state.around->work.cancel(); }),
   };
 }
 

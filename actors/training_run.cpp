@@ -330,6 +330,7 @@ worker_settings training_run::worker_settings_now() const {
   w.spares = settings().elastic.spare_policy == "none" ? protocol::spare_policy::none
                                                        : protocol::spare_policy::backups;
   w.heartbeat = std::chrono::milliseconds(f.heartbeat_ms);
+  w.suspect = std::chrono::milliseconds(f.suspect_ms);
   w.evict = std::chrono::milliseconds(f.evict_ms);
   const auto seconds = [](double s) {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(s));

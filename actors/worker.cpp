@@ -2,30 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "actors/block_update.hpp"
 #include "actors/first_plan.hpp"
 #include "actors/plan_text.hpp"
 #include "actors/protocol/neighbours.hpp"
+#include "actors/protocol/plan_change.hpp"
 #include "actors/rank.hpp"
 #include "actors/worker_state.hpp"
 
 namespace troupe::actors {
-namespace {
-
-// Why a plan has no place for this process; nothing: it has one.
-std::optional<std::string> not_in(const protocol::plan& plan, const comm::facts& who) {
-  const protocol::plan_member* m = who.wish ? plan.find(*who.wish) : nullptr;
-  if (m != nullptr && m->life == who.life) return std::nullopt;
-  return fmt::format(
-      "the run goes on with {} member{} since step {}, and {}; it takes nobody in before it is "
-      "started again",
-      plan.members.size(), plan.members.size() == 1 ? "" : "s", plan.base,
-      m != nullptr
-          ? fmt::format("its {} is another process ({} on {})", who.slot, m->address, m->host)
-          : fmt::format("{} is none of them", who.slot));
-}
-
-}  // namespace
-
 void worker_state::begin(caf::event_based_actor* self, const worker_surroundings& around) {
   actor_ = self;
   self_ = caf::actor_cast<caf::actor>(self);
@@ -35,12 +22,14 @@ void worker_state::begin(caf::event_based_actor* self, const worker_surroundings
   mail_->worker = self_;
   redial_.emplace(this->self(), redial::limits());
   mail_->set_coordinator(settings().convener);
+  lasting_.when_still = [me = self_] { caf::anon_send(me, still_now{}); };
   peer_around_ = std::make_shared<peer_surroundings>(
       peer_surroundings{around.transport.control(), *mail_, around.clock, generation()});
   around.kept.insert(around.kept.end(), {mail_, peer_around_});
   // All actors of the process are linked below this one: whichever ends by an exception ends here.
   self->set_exit_handler([this](const caf::exit_msg& m) {
     if (!m.reason || phase_ >= phase::ending) return;
+    if (m.reason == caf::exit_reason::user_shutdown) return;  // this member has no use for it
     fail({exit_code::defect,
           fmt::format("an actor of this process ended: {}", caf::to_string(m.reason))});
   });
@@ -113,59 +102,165 @@ void worker_state::publish_plan() {
       wanted, tell<protocol::plan>([](protocol::plan p) { return plan_published{std::move(p)}; }));
 }
 
+void worker_state::first_published(const protocol::plan& plan) {
+  if (phase_ != phase::meeting) return;
+  const protocol::plan_notice notice{print_plan(plan)};
+  for (const auto& [id, peer] : mail_->peers()) mail_->send(id, notice);
+  adopt(plan);
+}
+
 // --- adopting ---
 
 void worker_state::adopt(protocol::plan plan) {
-  if (phase_ != phase::meeting || context_) return;
+  if (phase_ >= phase::ending) return;
+  if (context_ && plan.number <= context_->plan.number) return;  // known
   const protocol::plan_member* me = plan.find(self());
   if (me == nullptr || me->life != settings().me.life) {
-    // Its own trouble alone: the others have a plan and go on.
+    if (settings().joins && !context_) return;  // of a world that has not taken it in yet
     const std::string who =
         me == nullptr ? "does not name this member" : "names another process in this member's slot";
-    return end_at_once({exit_code::too_few, fmt::format("the plan {}", who)});
+    // Its own trouble alone: the others go on.
+    return end_at_once(
+        {exit_code::too_few,
+         fmt::format("plan {} {}: {}; a new process may join the run", plan.number.value, who,
+                     plan.reason.empty() ? "no reason given" : plan.reason)});
   }
+  promise_next(plan.number);
+  if (!lasting_.still()) {
+    if (!next_ || next_->number < plan.number) next_ = std::move(plan);
+    return;  // an update or a save still runs
+  }
+  const protocol::plan_member my = *me;
+  const bool announces = plan.coordinator == self() && plan.verdict != "start";
   phase_ = phase::adopting;
   watching_since_ = now();
-  if (settings().convenes) {
-    const protocol::plan_notice notice{print_plan(plan)};
-    for (const auto& [id, peer] : mail_->peers()) mail_->send(id, notice);
-  }
   mail_->set_coordinator(plan.coordinator);
-  const protocol::plan_member my = *me;
-  const member_share share{plan.virtual_ranks, my.first_leaf, my.leaves,
-                           protocol::blocks_primary(plan, self()),
-                           protocol::blocks_backed_up(plan, self())};
-  bulk_ = std::make_shared<exchange>(around_->work, *mail_, share);
-  around_->kept.push_back(bulk_);
-  if (status opened = bulk_->open(around_->transport, plan.number); !opened) {
-    return fail(opened.failure());
-  }
-  context_ = std::make_shared<generation_context>(
-      generation_context{std::move(plan), self(), around_->work, *bulk_, *mail_, around_->points,
-                         [me = self_](const error& why) { caf::anon_send(me, failed{why}); },
-                         around_->clock, around_->transport, settings().peak_memory});
+  if (status opened = open_generation(std::move(plan)); !opened) return fail(opened.failure());
   const protocol::plan& adopted = context_->plan;
-  gate().admit_by([ctx = context_](const comm::facts& who) { return not_in(ctx->plan, who); });
-  around_->points.plan_adopted(self(), adopted);
+  tidy_links(adopted);
+  begin_generation(my);
+  if (announces) {
+    around_->coordination.store.announce(around_->transport.control().local_address(),
+                                         adopted.number, [me = self_](result<done> r) {
+                                           if (!r) caf::anon_send(me, publish_failed{r.failure()});
+                                         });
+  }
+}
+
+status worker_state::open_generation(protocol::plan plan) {
+  const member_share share{plan.virtual_ranks, plan.find(self())->first_leaf,
+                           plan.find(self())->leaves, protocol::blocks_primary(plan, self()),
+                           protocol::blocks_backed_up(plan, self())};
+  const auto bulk = std::make_shared<exchange>(around_->work, *mail_, share, lasting_);
+  if (status opened = bulk->open(around_->transport, plan.number); !opened) return opened;
+  bulk_ = bulk;
+  peer_around_->plan = plan.number;
+  context_ = std::make_shared<generation_context>(generation_context{
+      std::move(plan), self(), around_->work, *bulk, *mail_, around_->points, lasting_,
+      [me = self_](const error& why) { caf::anon_send(me, failed{why}); }, around_->clock,
+      around_->transport, settings().peak_memory, bulk});
+  unlinked_.clear();
+  bulk_connected_ = state_here_ = ready_said_ = false;
+  gone_.clear();
+  owed_.clear();
+  collecting_.reset();
+  missing_blocks_.clear();
+  at_boundary_ = false;
+  take_state(share);
+  return done{};
+}
+
+// What this member holds in the plan, at the plan's base: from the seed or a checkpoint where a run
+// starts, else it has it already, or has the gradient that leads there.
+void worker_state::take_state(const member_share& share) {
+  const protocol::plan& plan = context_->plan;
+  std::vector<block_id> held = share.primary;
+  held.insert(held.end(), share.backup.begin(), share.backup.end());
+  std::ranges::sort(held);
+  if (plan.verdict == "start") {
+    lasting_.parameters = true;
+  } else if (lasting_.seen != plan.base || plan.find(self())->leaves == 0) {
+    lasting_.parameters = false;
+  }
+  lasting_.seen = plan.base;
+  lasting_.records = plan.records;
+  lasting_.held.keep_only(held);
+  lasting_.held.drop_sums_after(plan.base);
   around_->work.adopt(share);
+  behind_base_ = 0;
+  if (plan.verdict == "start") {
+    for (const block_id block : held) lasting_.held.have(block, plan.base);
+    if (plan.base == 0) {
+      around_->work.initialize([me = self_, ctx = context_](computation::trouble trouble) {
+        if (trouble) return ctx->fail(error_of(trouble));
+        caf::anon_send(me, state_loaded{});
+      });
+    } else {
+      around_->coordination.store.load(plan.base, share, around_->work,
+                                       tell<done>([](done) { return state_loaded{}; }));
+    }
+    return;
+  }
+  for (const block_id block : held) {
+    const std::optional<std::uint64_t> version = lasting_.held.version_of(block);
+    if (version == plan.base) continue;
+    const bool one_behind = version && *version + 1 == plan.base &&
+                            lasting_.held.has_next_sum(block) && !plan.records.empty();
+    if (!one_behind) {
+      return fail({exit_code::defect,
+                   fmt::format("plan {} lists this member as a holder of block {} of layer {} at "
+                               "version {}, which it has not",
+                               plan.number.value, block.block, block.layer, plan.base)});
+    }
+    ++behind_base_;
+    update_block(context_, block, plan.records.back().record, [me = self_, number = plan.number] {
+      caf::anon_send(me, rolled_forward{number});
+    });
+  }
+  if (behind_base_ == 0) state_here_ = true;
+}
+
+void worker_state::begin_generation(const protocol::plan_member& me) {
+  const protocol::plan& plan = context_->plan;
+  around_->points.plan_adopted(self(), plan);
   rank_ = spawn_rank(actor_, context_, around_->coordination.store);
   mail_->rank = rank_;
-  starting_point from = start_.value_or(starting_point());
-  from.step = adopted.base;
-  const caf::actor coordinator = spawn_coordinator(actor_, context_, around_->coordination, from);
-  mail_->coordinator = coordinator;
-  if (adopted.base == 0) {
-    around_->work.initialize([me = self_, ctx = context_](computation::trouble trouble) {
-      if (trouble) return ctx->fail(error_of(trouble));
-      caf::anon_send(me, state_loaded{});
-    });
-  } else {
-    around_->coordination.store.load(adopted.base, share, around_->work,
-                                     tell<done>([](done) { return state_loaded{}; }));
-  }
+  coordinator_ = spawn_coordinator(actor_, context_, around_->coordination, start_of_coordinator());
+  mail_->coordinator = coordinator_;
+  mail_->act_for(plan.number);
   link_to_neighbours();
   mail_->to_coordinator(protocol::bulk_address{bulk_->local_address()});
   if (!stop_why_.empty()) mail_->to_coordinator(protocol::stop_wish{stop_why_});
+  if (coordinates() && !newcomers_.empty()) want_change();
+  ready_if_complete();
+  (void)me;
+}
+
+coordinator_start worker_state::start_of_coordinator() const {
+  const protocol::plan& plan = context_->plan;
+  coordinator_start start;
+  if (plan.verdict == "start") {
+    start.from = start_.value_or(starting_point());
+    start.from.step = plan.base;
+    return start;
+  }
+  start.from.step = plan.base;
+  if (!plan.records.empty()) {
+    start.from.updates = plan.records.back().record.updates;
+    start.from.tokens = plan.records.back().total_tokens;
+  }
+  if (plan.coordinator != self()) return start;
+  if (coming_ && coming_plan_ == plan.number) {
+    start.how = *coming_;
+    start.without_parameters = without_parameters_;
+  } else {
+    for (const protocol::plan_member& m : plan.members) start.without_parameters.push_back(m.id);
+  }
+  const protocol::plan aim = protocol::aim_of(plan, next_settings(plan));
+  for (const protocol::block_copy& c : protocol::copies_to(aim, plan)) {
+    start.copies.push_back({c.block, c.to});
+  }
+  return start;
 }
 
 void worker_state::connect_bulk(const protocol::address_table& table) {
@@ -187,6 +282,13 @@ void worker_state::ready_if_complete() {
   mail_->to_coordinator(protocol::ready{});
 }
 
+void worker_state::at_base(generation plan) {
+  if (!context_ || context_->plan.number != plan || behind_base_ == 0) return;
+  if (--behind_base_ > 0) return;
+  state_here_ = true;
+  ready_if_complete();
+}
+
 void worker_state::take(const incoming& m) {
   if (const auto* bye = std::get_if<protocol::farewell>(&m.what)) {
     if (phase_ == phase::ending) return quiet(m.from);  // who says farewell needs none
@@ -199,8 +301,12 @@ void worker_state::take(const incoming& m) {
     if (!plan) return fail(plan.failure());
     return adopt(std::move(*plan));
   }
+  if (const auto* question = std::get_if<protocol::collect>(&m.what))
+    return take(m.from, *question);
+  if (const auto* answer = std::get_if<protocol::promise>(&m.what)) return take(m.from, *answer);
+  if (const auto* gone = std::get_if<protocol::member_gone>(&m.what)) return take(*gone);
   if (const auto* table = std::get_if<protocol::address_table>(&m.what)) {
-    if (context_) connect_bulk(*table);
+    if (context_ && !context_->over) connect_bulk(*table);
   }
 }
 
@@ -277,7 +383,15 @@ caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
       [self](const convener_found& m) { self->state.found(m.where); },
       [self](const look_for_convener&) { self->state.look(); },
       [self](const directory_fit&) { self->state.publish_plan(); },
-      [self](plan_published& m) { self->state.adopt(std::move(m.plan)); },
+      [self](const plan_published& m) { self->state.first_published(m.plan); },
+      [self](const still_now&) { self->state.still(); },
+      [self](const rolled_forward& m) { self->state.at_base(m.plan); },
+      [self](const collect_turn& m) { self->state.collect_in_turn(m.next, m.why); },
+      [self](const ask_promises_again& m) { self->state.repeat_question(m.next); },
+      [self](const promises_overdue& m) { self->state.stop_waiting(m.next); },
+      [self](const next_published& m) { self->state.published(m.plan); },
+      [self](const publish_failed& m) { self->state.not_published(m.why); },
+      [self](const boundary_reached& m) { self->state.boundary(m.of); },
       [self](const state_loaded&) { self->state.loaded(); },
       [self](const peer_quiet& m) { self->state.quiet(m.who); },
       [self](const peer_failed& m) { self->state.fail(m.why); },

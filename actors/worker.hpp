@@ -25,11 +25,13 @@ namespace troupe::actors {
 struct worker_settings {
   comm::facts me;  // what this member says of itself
   bool convenes = false;
+  bool joins = false;          // comes to a world that is under way
   std::uint32_t expected = 1;  // members that the convener waits for
   member_id convener;
   std::uint32_t virtual_ranks = 1, backups = 1;
   protocol::spare_policy spares = protocol::spare_policy::backups;
   std::chrono::nanoseconds heartbeat = std::chrono::milliseconds(100);
+  std::chrono::nanoseconds suspect = std::chrono::milliseconds(1000);
   std::chrono::nanoseconds evict = std::chrono::milliseconds(3000);
   std::chrono::nanoseconds wait_for_members = std::chrono::seconds(600);
   std::chrono::nanoseconds wait_for_convener = std::chrono::seconds(300);

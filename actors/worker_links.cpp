@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "actors/plan_text.hpp"
 #include "actors/protocol/neighbours.hpp"
 #include "actors/worker_state.hpp"
 
@@ -15,7 +16,10 @@ constexpr std::chrono::milliseconds ask_again{200};
 
 caf::actor worker_state::peer_of(member_id id, incarnation life) {
   const auto there = mail_->peers().find(id);
-  if (there != mail_->peers().end()) return there->second;
+  if (there != mail_->peers().end()) {
+    if (lives_[id] == life) return there->second;
+    drop_peer(id);  // of an earlier process in that slot
+  }
   comm::conversation_settings talk;
   talk.run_id = settings().me.run_id;
   talk.self = self();
@@ -24,7 +28,51 @@ caf::actor worker_state::peer_of(member_id id, incarnation life) {
   talk.peer_life = life;
   caf::actor peer = spawn_peer(actor_, *peer_around_, talk);
   mail_->set_peer(id, peer);
+  lives_[id] = life;
   return peer;
+}
+
+void worker_state::drop_peer(member_id id) {
+  const auto there = mail_->peers().find(id);
+  if (there != mail_->peers().end()) {
+    caf::anon_send_exit(there->second, caf::exit_reason::user_shutdown);
+    mail_->remove_peer(id);
+  }
+  if (const auto link = links_.find(id); link != links_.end()) {
+    gate().close(link->second.link);
+    links_.erase(link);
+  }
+  redial_->linked(id);  // nobody dials it any more
+}
+
+// Peers and links of those who are in no plan any more and do not come anew.
+void worker_state::tidy_links(const protocol::plan& now) {
+  for (const protocol::plan_member& m : now.members) {
+    const auto came = newcomers_.find(m.id);
+    if (came != newcomers_.end() && came->second.life == m.life) newcomers_.erase(came);
+  }
+  std::vector<member_id> strangers;
+  for (const auto& [id, peer] : mail_->peers()) {
+    if (newcomers_.contains(id)) continue;
+    const protocol::plan_member* m = now.find(id);
+    if (m == nullptr || m->life != lives_[id]) strangers.push_back(id);
+  }
+  for (const member_id id : strangers) drop_peer(id);
+}
+
+// There is a plan: is whoever came in it, or may it wait to come in?
+bool worker_state::welcome_to_world(const comm::facts& who) {
+  const protocol::plan_member* listed = context_->plan.find(*who.wish);
+  if (listed != nullptr && listed->life == who.life) return !is_gone(*listed);
+  if (listed != nullptr && who.life < listed->life) return false;
+  // While the next plan is awaited, it may be listed there.
+  if (!coordinates()) return context_->over;
+  if (listed != nullptr && !is_gone(*listed)) {
+    newcomers_[*who.wish] = who;
+    lose(*who.wish, "a new process has come in its slot", true);
+  }
+  newcomers_[*who.wish] = who;
+  return true;
 }
 
 // Is whoever came one of those that this member talks to?
@@ -33,19 +81,12 @@ bool worker_state::welcome(const introduced& m) {
   const member_id who = *m.who.wish;
   // Who did not hear the farewell yet comes again for it.
   if (phase_ == phase::ending && !talking_.contains(who)) return false;
-  if (context_) {
-    const protocol::plan_member* listed = context_->plan.find(who);
-    return listed != nullptr && listed->life == m.who.life;
-  }
+  if (context_) return welcome_to_world(m.who);
   switch (others_->note(m.who)) {
     case roll_call::entry::outlived:
       return false;
     case roll_call::entry::replaces:
-      mail_->remove_peer(who);
-      if (const auto old = links_.find(who); old != links_.end()) {
-        gate().close(old->second.link);
-        links_.erase(old);
-      }
+      drop_peer(who);
       return true;
     case roll_call::entry::taken:
       return true;
@@ -72,7 +113,17 @@ void worker_state::met(const introduced& m) {
   redial_->linked(who);
   absent_.erase(who);
   unlinked_.erase(who);
-  if (who == settings().convener && !context_) {
+  if (context_ && newcomers_.contains(who)) {
+    // Whoever was in an earlier plan learns that it is no more.
+    mail_->send(who, protocol::plan_notice{print_plan(context_->plan)});
+    if (collecting_ && !publishing_next_) {
+      collecting_->newcomer(candidate_from(m.who));
+      mail_->send(who, protocol::collect{context_->plan.number, collecting_->next(), ""});
+    }
+    want_change();
+  }
+  if (settings().joins && !context_) mail_->set_coordinator(who);
+  if (who == settings().convener && !context_ && !settings().joins) {
     around_->coordination.store.answer_probe(m.who.life.value, probed(settings().me),
                                              [me = self_](result<done> r) {
                                                if (!r) caf::anon_send(me, failed{r.failure()});
@@ -101,7 +152,9 @@ void worker_state::dial(member_id who) {
     if (convener_at_) dialled_[gate().connect(*convener_at_)] = who;
     return;
   }
-  const result<comm::address> where = comm::parse_address(context_->plan.find(who)->address);
+  const protocol::plan_member* listed = context_->plan.find(who);
+  if (listed == nullptr || is_gone(*listed)) return;
+  const result<comm::address> where = comm::parse_address(listed->address);
   if (!where) return fail(where.failure());
   dialled_[gate().connect(*where)] = who;
 }
@@ -116,7 +169,8 @@ void worker_state::not_met(const not_introduced& m) {
     const std::chrono::nanoseconds pause = redial_->failed(who, m.reached, now(), silence());
     if (pause != redial::never) return dial_after(pause, who);
   }
-  if (context_ || (!m.refused && others_->find(who) != nullptr)) return lose(who, m.why);
+  if (context_) return lose(who, m.why);
+  if (!settings().joins && !m.refused && others_->find(who) != nullptr) return lose(who, m.why);
   if (!m.refused && now() < give_up_convener_) {
     // What the directory says may be of an earlier start: somebody will come.
     actor_->delayed_send(self_, ask_again, look_for_convener{});
@@ -138,7 +192,8 @@ void worker_state::link_to_neighbours() {
 
 void worker_state::beat(time_since_start due) {
   if (phase_ == phase::ended) return;
-  // A loop that stood still has not heard anybody: that says nothing about the others.
+  // A loop that stood still has not heard anybody: that says nothing about the others, who get as
+  // long again.
   const bool late = now() - due > settings().evict / 3;
   gate().give_up_silent();
   const protocol::heartbeat sign{0, protocol::phase::waiting};
@@ -148,12 +203,14 @@ void worker_state::beat(time_since_start due) {
       if (settings().convenes || id == settings().convener) mail_->send(id, sign);
     }
     const std::optional<time_since_start> heard = gate().last_heard(settings().convener);
-    if (!late && heard && now() - *heard > silence()) {
+    if (!settings().joins && !late && heard && now() - *heard > silence()) {
       lose(settings().convener, "nothing was heard of it while the members met");
     }
   }
   if (context_ && phase_ < phase::ending) {
+    if (late) watching_since_ = now();
     for (const member_id id : protocol::watched(context_->plan, self())) {
+      if (is_gone(*context_->plan.find(id))) continue;
       mail_->send(id, sign);
       const time_since_start heard =
           std::max(watching_since_, gate().last_heard(id).value_or(watching_since_));
@@ -181,8 +238,18 @@ void worker_state::lost_link(const link_ended& m) {
     return;
   }
   if (!context_) absent_.insert(m.who);
-  if (context_ && context_->plan.find(m.who) == nullptr) {
-    return mail_->remove_peer(m.who);  // it came too late for the plan
+  if (context_) {
+    newcomers_.erase(m.who);
+    const protocol::plan_member* listed = context_->plan.find(m.who);
+    if (listed == nullptr || is_gone(*listed) || lives_[m.who] != listed->life) {
+      if (collecting_) collecting_->gone(m.who, false);
+      drop_peer(m.who);
+      return publish_if_complete();
+    }
+  }
+  if (settings().joins && !context_) {  // it may have lost its role: the directory says who has it
+    actor_->delayed_send(self_, ask_again, look_for_convener{});
+    return;
   }
   if (context_ || m.who == settings().convener) links_to(m.who);
 }
@@ -196,16 +263,6 @@ std::string worker_state::name_of(member_id who) const {
   const comm::facts* other = others_->find(who);
   if (other == nullptr) return fmt::format("member {}", who.value);
   return fmt::format("member {} ({} on {})", who.value, other->slot, other->host);
-}
-
-void worker_state::lose(member_id who, const std::string& how) {
-  if (phase_ >= phase::ending) return;
-  if (context_ && context_->plan.coordinator == self()) {
-    around_->coordination.records.member_lost(who, how);
-  }
-  // Nobody waits until it has taken the farewell.
-  lost_ = who;
-  fail({exit_code::too_few, fmt::format("{} is lost: {}", name_of(who), how)});
 }
 
 }  // namespace troupe::actors

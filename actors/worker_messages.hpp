@@ -33,6 +33,27 @@ struct waited_long_enough {};
 struct failed {
   error why;
 };
+// --- from plan to plan ---
+struct still_now {};     // no update runs any more
+struct rolled_forward {  // a block is at the plan's base
+  generation plan;
+};
+struct collect_turn {  // it is this member's turn to collect, if nobody has
+  generation next;
+  std::string why;
+};
+struct ask_promises_again {
+  generation next;
+};
+struct promises_overdue {  // whoever has not answered is not waited for
+  generation next;
+};
+struct next_published {
+  protocol::plan plan;  // that stands in the chain, mine or another's
+};
+struct publish_failed {
+  error why;
+};
 
 }  // namespace troupe::actors
 
@@ -47,3 +68,10 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::pulse)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::end_now)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::waited_long_enough)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::failed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::still_now)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::rolled_forward)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::collect_turn)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ask_promises_again)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::promises_overdue)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::next_published)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::publish_failed)

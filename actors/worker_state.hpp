@@ -1,6 +1,6 @@
-// What the worker actor knows and does, for the two files that it fills: worker.cpp (meeting,
-// adopting a plan, ending) and worker_links.cpp (links to the others, and who is lost). Nobody else
-// includes this.
+// What the worker actor knows and does, for the three files that it fills: worker.cpp (meeting,
+// adopting a plan, ending), worker_change.cpp (from one plan to the next) and worker_links.cpp
+// (links to the others, and who is lost). Nobody else includes this.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 
 #include "actors/exchange.hpp"
 #include "actors/messages.hpp"
+#include "actors/protocol/collection.hpp"
 #include "actors/redial.hpp"
 #include "actors/roll_call.hpp"
 #include "actors/worker.hpp"
@@ -37,6 +38,7 @@ class worker_state {
     convene_if_complete();
   }
   void found(const comm::address& where) {
+    if (context_ || (settings().joins && !links_.empty())) return;
     convener_at_ = where;
     links_to(settings().convener);
   }
@@ -46,6 +48,7 @@ class worker_state {
   void turned_away(const std::string& why) { around_->coordination.records.visitor_refused(why); }
   void give_up_waiting();
   void publish_plan();
+  void first_published(const protocol::plan& plan);
 
   // Adopting.
   void adopt(protocol::plan plan);
@@ -54,6 +57,20 @@ class worker_state {
     ready_if_complete();
   }
   void take(const incoming& m);
+
+  // From plan to plan.
+  void want_change();
+  void collect_now(const std::string& why);
+  void collect_in_turn(generation next, const std::string& why) {
+    if (context_ && next.value == context_->plan.number.value + 1) collect_now(why);
+  }
+  void repeat_question(generation next);
+  void stop_waiting(generation next);
+  void still();
+  void boundary(generation of);
+  void published(const protocol::plan& plan);
+  void not_published(const error& why);
+  void at_base(generation plan);
 
   // Ending.
   void lost_link(const link_ended& m);
@@ -74,6 +91,11 @@ class worker_state {
 
  private:
   enum class phase : std::uint8_t { meeting, adopting, working, ending, ended };
+  struct loss {
+    incarnation life;
+    bool proven = false;  // its process does not exist any more
+    std::string how;
+  };
   struct member_link {
     comm::link_id link;
     bool we_dialled;
@@ -85,26 +107,54 @@ class worker_state {
   time_since_start now() const { return around_->clock.now(); }
   template <class T, class Message>
   run_store::answer<T> tell(Message make) {
-    return [me = self_, make](result<T> r) {
+    return [me = self_, make](const result<T>& r) {
       if (!r) return caf::anon_send(me, failed{r.failure()});
-      caf::anon_send(me, make(std::move(*r)));
+      caf::anon_send(me, make(*r));
     };
   }
 
   void convene_if_complete();
   std::vector<probed_member> members_to_probe() const;
   caf::actor peer_of(member_id id, incarnation life);
+  void drop_peer(member_id id);
   bool welcome(const introduced& m);
+  bool welcome_to_world(const comm::facts& who);
   void links_to(member_id who);
   void dial_after(std::chrono::nanoseconds pause, member_id who);
   // How long a member may be silent; at the start some are slow to take what they hold.
   std::chrono::nanoseconds silence() const {
-    return phase_ == phase::working ? settings().evict : 10 * settings().evict;
+    const bool starts =
+        !context_ || (phase_ == phase::adopting && context_->plan.verdict == "start");
+    return starts ? 10 * settings().evict : settings().evict;
   }
   void link_to_neighbours();
   void connect_bulk(const protocol::address_table& table);
   void ready_if_complete();
-  void lose(member_id who, const std::string& how);
+  void lose(member_id who, const std::string& how, bool proven = false);
+
+  bool coordinates() const { return context_ && context_->plan.coordinator == self(); }
+  bool is_gone(const protocol::plan_member& m) const {
+    const auto known = gone_.find(m.id);
+    return known != gone_.end() && known->second.life == m.life;
+  }
+  void promise_next(generation next);
+  void end_generation();
+  void answer_promises();
+  protocol::promise my_promise() const;
+  void take(member_id from, const protocol::collect& m);
+  void take(member_id from, const protocol::promise& m);
+  void take(const protocol::member_gone& m);
+  void ask_for_promises();
+  void collect_after_others(std::chrono::nanoseconds pause, const std::string& why);
+  void publish_if_complete();
+  protocol::next_plan_settings next_settings(const protocol::plan& present) const;
+  world_change change_to(const protocol::plan& next) const;
+  void uncovered(const std::vector<block_id>& blocks);
+  void tidy_links(const protocol::plan& now);
+  status open_generation(protocol::plan plan);
+  void begin_generation(const protocol::plan_member& me);
+  void take_state(const member_share& share);
+  coordinator_start start_of_coordinator() const;
   // `first`: the cause is known here and passed to the others, who did not tell it.
   void end_with(const ending& how, bool first = true);
   void say_farewell();
@@ -133,7 +183,26 @@ class worker_state {
 
   std::shared_ptr<exchange> bulk_;
   shared_context context_;
-  caf::actor rank_;
+  caf::actor rank_, coordinator_;
+  lasting_facts lasting_;
+  std::size_t behind_base_ = 0;  // blocks that are still rolled forward
+
+  // From plan to plan.
+  std::map<member_id, incarnation> lives_;      // of peers
+  std::map<member_id, loss> gone_;              // of members of the present plan
+  std::map<member_id, comm::facts> newcomers_;  // linked, and not in a plan yet
+  generation promised_;                         // highest number that was promised
+  std::set<member_id> owed_;                    // who is waiting for this member's promise
+  std::optional<protocol::collection> collecting_;
+  std::optional<protocol::plan> next_;  // to be adopted once no update runs
+  std::string collect_why_;
+  std::vector<block_id> missing_blocks_;  // told already
+  bool publishing_next_ = false, at_boundary_ = false;
+  time_since_start noticed_{}, unblocked_{};  // of the change that is under way
+  // What this member's own collection leads to, if its plan wins.
+  std::optional<world_change> coming_;
+  std::vector<member_id> without_parameters_;
+  std::optional<generation> coming_plan_;
   std::set<member_id> unlinked_;  // neighbours whose link is not there yet
   bool bulk_connected_ = false, state_here_ = false, ready_said_ = false;
   time_since_start watching_since_{};

@@ -101,8 +101,8 @@ struct traffic {
   std::uint64_t bulk_bytes = 0, bulk_messages = 0;
 };
 
-// Eager: who waits may keep its core for a moment, because what it waits for is probably on its way.
-// Patient: somebody else has a use for the core.
+// Eager: who waits may keep its core for a moment, because what it waits for is probably on its
+// way. Patient: somebody else has a use for the core.
 enum class waiting : std::uint8_t { eager, patient };
 
 class transport {

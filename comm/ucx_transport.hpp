@@ -2,8 +2,8 @@
 //
 // A thread that waits eagerly looks at the lanes for at most 50 us after something last happened,
 // since the answer to what was just sent usually comes by then; after that, and at once if it waits
-// patiently, it sleeps on one descriptor that all workers, the contacts and wake() make readable. An
-// idle process costs nothing.
+// patiently, it sleeps on one descriptor that all workers, the contacts and wake() make readable.
+// An idle process costs nothing.
 #pragma once
 
 #include <atomic>

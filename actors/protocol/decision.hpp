@@ -10,6 +10,8 @@
 #include <span>
 #include <string>
 
+#include "config/base/ids.hpp"
+
 namespace troupe::actors::protocol {
 
 // A whole step's votes, already summed in the fixed trees.
@@ -37,6 +39,21 @@ struct decision_record {
   double grad_norm = 0;  // of the mean gradient, before clipping
   double tokens = 0;
   friend bool operator==(const decision_record&, const decision_record&) = default;
+};
+
+// Coordinator to all: the decision. Seeing it, in whatever message, is what makes a holder apply.
+// Members keep it until its line is known to be written, and plans carry it, so whoever coordinates
+// next knows all that the one before knew.
+struct record_notice {
+  decision_record record;
+  bool last = false;                   // no step follows in this plan
+  bool validate = false;               // measure validation at this version
+  std::uint64_t lines = 0;             // steps whose lines are known to be written
+  std::uint64_t total_tokens = 0;      // counted target tokens of all steps up to this one
+  std::uint64_t skipped_in_a_row = 0;  // up to this step
+  generation plan;                     // that decided it
+  std::uint32_t world = 0;             // members of it that computed
+  friend bool operator==(const record_notice&, const record_notice&) = default;
 };
 
 decision_record decide(std::uint64_t step, std::uint64_t updates_before, const step_votes& votes,

@@ -33,6 +33,12 @@ error primary_block::wrong(std::uint64_t step, const std::string& what) const {
   return failure(block_, version_, step, what);
 }
 
+void primary_block::add_backup(member_id who) {
+  ensure(may_take_backup() && std::ranges::find(backups_, who) == backups_.end(),
+         "a copy was begun at the wrong moment, or twice");
+  backups_.push_back(who);
+}
+
 result<primary_block::order> primary_block::node_arrived(std::uint64_t step, const node_key& key) {
   const bool summed = state_ == state::ready || state_ == state::applying;
   const bool next = step == version_ + 2 && summed;
@@ -114,6 +120,18 @@ primary_block::order primary_block::published() {
 backup_block::backup_block(block_id block, std::uint64_t version)
     : block_(block), version_(version) {}
 
+backup_block::backup_block(block_id block) : block_(block), version_(0), here_(false) {}
+
+backup_block::order backup_block::copied(std::uint64_t version) {
+  ensure(!here_, "a copy came for a block that is here");
+  here_ = true;
+  version_ = version;
+  const auto next = std::ranges::find(arrivals_, version_ + 1, &arrival::step);
+  if (next == arrivals_.end() || !next->verified) return order::none;
+  held_ = next->announced;
+  return order::acknowledge;
+}
+
 error backup_block::wrong(std::uint64_t step, const std::string& what) const {
   return failure(block_, version_, step, what);
 }
@@ -125,7 +143,9 @@ result<backup_block::order> backup_block::sum_arrived(std::uint64_t step,
       step == version_ + 2 && std::ranges::any_of(arrivals_, [&](const arrival& a) {
         return a.step == version_ + 1 && a.verified;
       });
-  if (!next && !one_after) return wrong(step, "a gradient sum came that this version cannot take");
+  // Before the copy is here, what follows on it is not known: its primary sends one sum at most.
+  if (here_ && !next && !one_after)
+    return wrong(step, "a gradient sum came that this version cannot take");
   if (std::ranges::any_of(arrivals_, [&](const arrival& a) { return a.step == step; })) {
     return wrong(step, "a gradient sum came twice");
   }
@@ -143,7 +163,8 @@ result<backup_block::order> backup_block::verified(std::uint64_t step, const has
                            it->announced.hex() + ": bits were changed on the way or in memory");
   }
   it->verified = true;
-  if (step != version_ + 1) return order::none;  // acknowledged once the step before is applied
+  // Acknowledged once the step before is applied, or the copy is here.
+  if (!here_ || step != version_ + 1) return order::none;
   held_ = hash;
   return order::acknowledge;
 }

@@ -51,6 +51,13 @@ class primary_block {
   const block_sum& sum() const { return sum_; }  // since reduced()
   const std::vector<member_id>& backups() const { return backups_; }
 
+  // May a copy be made for one who from then on keeps up as a backup does? Not from the moment on
+  // when a sum is on its way to the backups until it is applied.
+  bool may_take_backup() const { return state_ == state::collecting || state_ == state::reducing; }
+  // Requires may_take_backup(). The block's state at version() is copied to it now, and it has to
+  // hold the next sum as well: so it is never more than one step behind.
+  void add_backup(member_id who);
+
   result<order> node_arrived(std::uint64_t step, const node_key& key);
   result<order> reduced(std::uint64_t step, const block_sum& sum);
   result<order> held(member_id by, std::uint64_t step, const hash128& hash);
@@ -84,6 +91,12 @@ class backup_block {
   };
 
   backup_block(block_id block, std::uint64_t version);
+  // A copy is to come: it has no version before copied(). A sum may arrive before it.
+  explicit backup_block(block_id block);
+
+  bool here() const { return here_; }
+  // The copy is here and verified. A sum that came before it may be acknowledged now.
+  order copied(std::uint64_t version);
 
   block_id block() const { return block_; }
   std::uint64_t version() const { return version_; }
@@ -106,6 +119,7 @@ class backup_block {
 
   block_id block_;
   std::uint64_t version_;
+  bool here_ = true;
   bool applying_ = false;
   std::vector<arrival> arrivals_;  // at most two, by step
   hash128 held_;

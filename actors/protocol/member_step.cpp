@@ -26,6 +26,10 @@ member_step::member_step(const std::vector<std::uint32_t>& blocks_of_layers,
       step_(version + 1),
       missing_(blocks_of_layers.size()) {}
 
+void member_step::lacks(const std::vector<block_id>& blocks) {
+  for (const block_id block : blocks) missing_.at(block.layer).insert(block.block);
+}
+
 std::vector<std::uint32_t> member_step::open_layers() const {
   std::vector<std::uint32_t> open;
   for (std::uint32_t layer = 0; layer < blocks_of_layers_.size(); ++layer) {

@@ -25,6 +25,11 @@ class member_step {
   std::uint64_t step() const { return step_; }  // the one being done
   bool votes() const { return primary_blocks_ > 0 || leaves_ > 0; }
 
+  // Not all is at `version` after all: these blocks have still to arrive. Before the first step.
+  void lacks(const std::vector<block_id>& blocks);
+  // Is the block at version step() - 1 here?
+  bool has(block_id block) const { return !missing_.at(block.layer).contains(block.block); }
+
   // Layers whose blocks are all at version step() - 1, in rising order.
   std::vector<std::uint32_t> open_layers() const;
 

@@ -65,9 +65,73 @@ struct address_table {
 struct ready {
   friend bool operator==(const ready&, const ready&) = default;
 };
-// Coordinator to all who are ready: the first step may begin.
+// Coordinator to all who are ready: the first step may begin. These members have not the parameters
+// of the plan's base, so the primaries send them first.
 struct go {
+  std::vector<member_id> without_parameters;  // sorted
+  bool validate = false;                      // measure validation at the base
   friend bool operator==(const go&, const go&) = default;
+};
+
+// --- from a plan to the next ---
+
+// What a member has of a block that it holds.
+struct held_fact {
+  block_id block;
+  std::uint64_t version = 0;
+  bool next_sum = false;  // it also holds the gradient sum of step version + 1, verified
+  bool lost = false;      // an update of it failed half-way: it must never be used
+  friend bool operator==(const held_fact&, const held_fact&) = default;
+};
+// Whoever collects to all: promise that plan `next` comes after plan `present`, and nothing of
+// `present` is acted on any more. To one who comes anew, `present` says nothing.
+struct collect {
+  generation present, next;
+  std::string why;
+  friend bool operator==(const collect&, const collect&) = default;
+};
+// The answer: promised, and from now on this is what I have. A promise is to a number, not to the
+// one who asked.
+struct promise {
+  generation next;
+  bool of_plan = false;    // the sender has adopted the plan before `next`; else it comes anew
+  std::uint64_t seen = 0;  // newest step whose record it has seen
+  std::vector<record_notice> records;  // those it keeps, in order of their steps
+  std::vector<held_fact> blocks;       // sorted by block
+  bool parameters = false;             // it has the whole model at version `seen`
+  friend bool operator==(const promise&, const promise&) = default;
+};
+// The answer of one who has promised more. Its newest plan comes before it, as a plan_notice.
+struct promise_refused {
+  generation asked, promised;
+  friend bool operator==(const promise_refused&, const promise_refused&) = default;
+};
+// To the coordinator: I have noticed that this member is gone.
+struct member_gone {
+  member_id who;
+  incarnation life;
+  bool proven = false;  // its process does not exist any more
+  std::string how;
+  friend bool operator==(const member_gone&, const member_gone&) = default;
+};
+// Who copies which block to whom, while steps go on; from the coordinator to all.
+struct copy_plan {
+  struct copy {
+    block_id block;
+    member_id to;
+    friend bool operator==(const copy&, const copy&) = default;
+  };
+  std::vector<copy> copies;
+  friend bool operator==(const copy_plan&, const copy_plan&) = default;
+};
+// To the block's primary: I have room for a copy of it.
+struct copy_wish {
+  block_id block;
+  friend bool operator==(const copy_wish&, const copy_wish&) = default;
+};
+// To the coordinator: all blocks that were to be copied to me are here and verified.
+struct copies_held {
+  friend bool operator==(const copies_held&, const copies_held&) = default;
 };
 
 // --- a step ---
@@ -95,15 +159,6 @@ struct vote {
   std::vector<leaf_loss> losses;  // sorted by leaf
   step_facts facts;
   friend bool operator==(const vote&, const vote&) = default;
-};
-
-// Coordinator to all: the decision. Seeing it, in whatever message, is what makes a holder apply.
-struct record_notice {
-  decision_record record;
-  bool last = false;        // no step follows in this plan
-  bool validate = false;    // measure validation at this version
-  std::uint64_t lines = 0;  // steps whose lines are known to be written
-  friend bool operator==(const record_notice&, const record_notice&) = default;
 };
 
 // To the coordinator: I have seen the record of this step.
@@ -165,7 +220,8 @@ struct farewell {
 
 using message = std::variant<plan_notice, bulk_address, ready, go, sum_held, vote, record_notice,
                              recorded, validation_share, save_request, save_share, heartbeat,
-                             stop_wish, farewell, address_table>;
+                             stop_wish, farewell, address_table, collect, promise, promise_refused,
+                             member_gone, copy_plan, copy_wish, copies_held>;
 
 // --- bulk headers; the plan is the lane's ---
 
@@ -190,6 +246,15 @@ struct parameters_header {
   friend bool operator==(const parameters_header&, const parameters_header&) = default;
 };
 
-using bulk_header = std::variant<node_header, sum_header, parameters_header>;
+// A copy of a block's state at this version: parameters, first and second moments, end to end. From
+// the primary to one who is to hold the block.
+struct state_header {
+  block_id block;
+  std::uint64_t version = 0;
+  hash128 hash;  // of the bytes
+  friend bool operator==(const state_header&, const state_header&) = default;
+};
+
+using bulk_header = std::variant<node_header, sum_header, parameters_header, state_header>;
 
 }  // namespace troupe::actors::protocol

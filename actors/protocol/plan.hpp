@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/protocol/decision.hpp"
 #include "config/base/ids.hpp"
 #include "config/base/tree.hpp"
 
@@ -31,6 +32,7 @@ struct plan_member {
   bool store = true;  // sees the run directory, so it may be the coordinator
   // The virtual ranks it computes: [first_leaf, first_leaf + leaves); none: a spare.
   std::uint32_t first_leaf = 0, leaves = 0;
+  std::uint64_t threads = 1;  // that it computes with
   friend auto operator<=>(const plan_member&, const plan_member&) = default;
 };
 
@@ -52,9 +54,12 @@ struct plan {
   std::uint32_t virtual_ranks = 0;       // leaves of the tree
   std::vector<placed_blocks> placement;  // sorted by layer and block; every block exactly once
   bool exposed = false;  // some block has all its holders in one domain, or only one holder
-  std::string verdict;   // "start"
+  std::string verdict;   // "start" or "change"
   std::string reason;    // in words
-  friend auto operator<=>(const plan&, const plan&) = default;
+  // The newest records up to base, in order: at least all whose lines are not known to be written.
+  // Empty in a plan that starts a run.
+  std::vector<record_notice> records;
+  friend bool operator==(const plan&, const plan&) = default;
 
   const plan_member* find(member_id id) const;  // nullptr: not a member
   // The entry that covers the block. Requires that there is one.

@@ -56,7 +56,8 @@ std::vector<plan_member> members_of(const planner_input& in, const std::vector<c
                        .computes = c.computes,
                        .store = c.store,
                        .first_leaf = 0,
-                       .leaves = 0});
+                       .leaves = 0,
+                       .threads = static_cast<std::uint64_t>(std::max(1.0, std::round(c.speed)))});
     if (!c.computes) continue;
     const plan_member* before = same_life(in, c);
     able.push_back(i);

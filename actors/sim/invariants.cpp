@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "actors/plan_text.hpp"
+
 namespace troupe::actors::sim {
 namespace {
 
@@ -32,28 +34,102 @@ void invariants::report(const char* invariant, member_id who, std::uint64_t step
   if (!first_) first_ = {invariant, who, step, block, std::move(what)};
 }
 
-invariants::placed* invariants::find(block_id block) {
-  const auto it = blocks_.find(block);
-  return it == blocks_.end() ? nullptr : &it->second;
+invariants::one& invariants::at(member_id who) {
+  one& m = members_[who];
+  const incarnation now = life_ ? life_(who) : incarnation(1);
+  if (m.life != now) {
+    m = {};
+    m.life = now;
+  }
+  return m;
 }
 
-void invariants::plan_adopted(member_id, const protocol::plan& plan) {
-  if (plan_ == plan.number) return;
-  plan_ = plan.number;
-  blocks_.clear();
-  std::size_t nodes = 0;
-  for (const protocol::plan_member& m : plan.members) {
-    nodes += protocol::nodes_of(plan, m).size();
-    seen_[m.id] = plan.base;
+invariants::known_plan* invariants::plan_of(member_id who) {
+  const one& m = at(who);
+  return m.plan ? &plans_.at(*m.plan) : nullptr;
+}
+
+invariants::placed* invariants::find(member_id who, block_id block) {
+  known_plan* in = plan_of(who);
+  if (in == nullptr) return nullptr;
+  const auto it = in->blocks.find(block);
+  return it == in->blocks.end() ? nullptr : &it->second;
+}
+
+// Is the member that lives now the one that the plan lists?
+bool invariants::same_life(const known_plan& in, member_id who) const {
+  const protocol::plan_member* m = in.plan.find(who);
+  return m != nullptr && (!life_ || life_(who) == m->life);
+}
+
+void invariants::must_not_have_promised(member_id who, std::uint64_t step, const char* what) {
+  const one& m = at(who);
+  if (!m.plan || m.promised <= *m.plan) return;
+  report("S-5", who, step, {},
+         fmt::format("it {} in plan {} after it had promised plan {}", what, m.plan->value,
+                     m.promised.value));
+}
+
+void invariants::promised(member_id who, generation next) {
+  ++checks_;
+  one& m = at(who);
+  m.promised = std::max(m.promised, next);
+}
+
+void invariants::plan_adopted(member_id who, const protocol::plan& plan) {
+  ++checks_;
+  one& m = at(who);
+  if (m.plan && plan.number <= *m.plan) {
+    report("S-3", who, plan.base, {},
+           fmt::format("plan {} was adopted after plan {}", plan.number.value, m.plan->value));
   }
+  const auto known = plans_.find(plan.number);
+  if (known == plans_.end()) {
+    first_of_plan(plan);
+  } else if (!(known->second.plan == plan)) {
+    report("S-3", who, plan.base, {}, fmt::format("there are two plans {}", plan.number.value));
+  }
+  m.plan = plan.number;
+  m.promised = std::max(m.promised, plan.number);
+  m.seen = plan.base;
+  for (const auto& [id, block] : plans_.at(plan.number).blocks) {
+    if (std::ranges::find(block.holders, who) == block.holders.end()) continue;
+    if (plan.verdict == "start") m.versions[id] = plan.base;
+    const auto version = m.versions.find(id);
+    const bool there = version != m.versions.end() &&
+                       (version->second == plan.base || version->second + 1 == plan.base);
+    if (!there) {
+      report("S-7", who, plan.base, id,
+             fmt::format("plan {} lists it as a holder, but it is at version {}", plan.number.value,
+                         version == m.versions.end() ? -1 : static_cast<long>(version->second)));
+    }
+  }
+}
+
+void invariants::first_of_plan(const protocol::plan& plan) {
+  if (!plans_.empty()) {
+    const protocol::plan& before = plans_.rbegin()->second.plan;
+    if (plan.number.value == before.number.value + 1 &&
+        plan.parent != plan_hash(print_plan(before))) {
+      report("S-3", {}, plan.base, {}, "a plan does not name the one before it");
+    }
+  }
+  if (plan.number > announced_in_ && plan.base < announced_) {
+    report("S-6", {}, plan.base, {},
+           fmt::format("plan {} goes back behind step {}, which was announced", plan.number.value,
+                       announced_));
+  }
+  known_plan& fresh = plans_[plan.number];
+  fresh.plan = plan;
+  std::size_t nodes = 0;
+  for (const protocol::plan_member& m : plan.members) nodes += protocol::nodes_of(plan, m).size();
   const world_shape shape = shape_of(toy_);
   for (const protocol::placed_blocks& part : plan.placement) {
     for (std::uint32_t i = 0; i < part.blocks; ++i) {
       const block_id id{part.layer, part.first_block + i};
-      placed& block = blocks_[id];
-      block.primary = part.primary;
-      block.versions[part.primary] = plan.base;
-      for (const member_id backup : part.backups) block.versions[backup] = plan.base;
+      placed& block = fresh.blocks[id];
+      block.holders = {part.primary};
+      block.holders.insert(block.holders.end(), part.backups.begin(), part.backups.end());
       block.inputs = nodes * shape.layers.at(id.layer).at(id.block).sources.size();
       block.voted = plan.base;
     }
@@ -62,7 +138,8 @@ void invariants::plan_adopted(member_id, const protocol::plan& plan) {
 
 void invariants::node_taken(member_id who, std::uint64_t step, const node_key& key) {
   ++checks_;
-  placed* block = find(key.block);
+  must_not_have_promised(who, step, "took a gradient node");
+  placed* block = find(who, key.block);
   if (block == nullptr) return;
   const std::string node =
       fmt::format("node {}+{} of source {}", key.node.first, key.node.leaves, key.source);
@@ -77,18 +154,21 @@ void invariants::node_taken(member_id who, std::uint64_t step, const node_key& k
 void invariants::sum_held_by_backup(member_id who, std::uint64_t step, block_id id,
                                     const hash128&) {
   ++checks_;
-  const placed* block = find(id);
-  if (block == nullptr) return;
-  const auto at = block->versions.find(who);
-  if (at == block->versions.end() || at->second + 1 == step) return;
+  must_not_have_promised(who, step, "acknowledged a gradient");
+  const auto& versions = at(who).versions;
+  const auto version = versions.find(id);
+  if (version == versions.end() || version->second + 1 == step) return;
   report("S-9", who, step, id,
-         fmt::format("a backup at version {} says that it holds this step's gradient", at->second));
+         fmt::format("a backup at version {} says that it holds this step's gradient",
+                     version->second));
 }
 
 void invariants::voted(member_id who, const protocol::vote& vote) {
+  must_not_have_promised(who, vote.step, "voted");
+  const known_plan* in = plan_of(who);
   for (const protocol::block_sum& sum : vote.sums) {
     ++checks_;
-    placed* block = find(sum.block);
+    placed* block = find(who, sum.block);
     if (block == nullptr) continue;
     if (vote.step == block->voted && sum.hash != block->voted_hash) {
       report("S-2", who, vote.step, sum.block, "two gradients were voted for in one step");
@@ -98,8 +178,11 @@ void invariants::voted(member_id who, const protocol::vote& vote) {
           "S-11", who, vote.step, sum.block,
           fmt::format("a vote for a sum of {} nodes, of {}", block->taken.size(), block->inputs));
     }
-    for (const auto& [holder, version] : block->versions) {
+    for (const member_id holder : block->holders) {
+      if (!same_life(*in, holder)) continue;  // it was killed meanwhile
       if (hash_of(device_(holder).sum_in_memory(sum.block, vote.step)) == sum.hash) continue;
+      // One that has gone on to a later plan may do the step again already.
+      if (at(holder).plan != at(who).plan) continue;
       report("S-8", who, vote.step, sum.block,
              fmt::format("holder {} has not the gradient that is voted for in its memory",
                          holder.value));
@@ -117,7 +200,8 @@ void invariants::voted(member_id who, const protocol::vote& vote) {
 void invariants::record_seen(member_id who, const protocol::record_notice& notice) {
   ++checks_;
   const protocol::decision_record& record = notice.record;
-  seen_[who] = record.step;
+  must_not_have_promised(who, record.step, "saw a record");
+  at(who).seen = record.step;
   if (record.step >= 1 && record.step <= reference_.steps() &&
       record == reference_.record(record.step)) {
     return;
@@ -129,28 +213,41 @@ void invariants::record_seen(member_id who, const protocol::record_notice& notic
 
 void invariants::block_applied(member_id who, block_id id, std::uint64_t version) {
   ++checks_;
-  placed* block = find(id);
-  if (block == nullptr) return;
-  const auto at = block->versions.find(who);
-  if (at == block->versions.end()) {
+  one& m = at(who);
+  const auto held = m.versions.find(id);
+  if (held == m.versions.end()) {
     return report("S-2", who, version, id, "a member updated a block that it does not hold");
   }
-  if (at->second + 1 != version) {
-    report("S-2", who, version, id, fmt::format("updated from version {}", at->second));
+  if (held->second + 1 != version) {
+    report("S-2", who, version, id, fmt::format("updated from version {}", held->second));
   }
-  if (seen_[who] < version) report("S-2", who, version, id, "updated without the step's record");
+  if (m.seen < version) report("S-2", who, version, id, "updated without the step's record");
   const toy_computation& device = device_(who);
-  if (block->voted != version || hash_of(device.sum_in_memory(id, version)) != block->voted_hash) {
+  if (version <= reference_.steps() &&
+      hash_of(device.sum_in_memory(id, version)) != reference_.sum_hash(version, id)) {
     report("S-2", who, version, id, "updated with another gradient than was voted for");
   }
   if (!same_bits(device.state(id), reference_.state(version, id))) {
     explain(who, id, version, device.state(id));
   }
-  at->second = version;
-  for (const auto& [holder, other] : block->versions) {
+  held->second = version;
+  const known_plan* in = plan_of(who);
+  const placed* block = find(who, id);
+  if (block == nullptr) return;
+  for (const member_id holder : block->holders) {
+    if (!same_life(*in, holder) || at(holder).plan != m.plan) continue;
+    const std::uint64_t other = at(holder).versions[id];
     const std::uint64_t apart = std::max(other, version) - std::min(other, version);
     if (apart <= 1) continue;
     report("S-9", who, version, id, fmt::format("holder {} is at version {}", holder.value, other));
+  }
+}
+
+void invariants::copy_verified(member_id who, block_id id, std::uint64_t version) {
+  ++checks_;
+  at(who).versions[id] = version;
+  if (!same_bits(device_(who).state(id), reference_.state(version, id))) {
+    report("S-17", who, version, id, "a copy counts that is not the reference's state");
   }
 }
 
@@ -167,9 +264,18 @@ void invariants::explain(member_id who, block_id id, std::uint64_t version,
 
 void invariants::committed(member_id who, std::uint64_t step) {
   ++checks_;
-  const bool stable = std::ranges::any_of(blocks_, [&](const auto& entry) {
-    return std::ranges::all_of(entry.second.versions,
-                               [&](const auto& holder) { return seen_[holder.first] >= step; });
+  must_not_have_promised(who, step, "announced a step");
+  const known_plan* in = plan_of(who);
+  if (in == nullptr) return;
+  announced_ = std::max(announced_, step);
+  announced_in_ = in->plan.number;
+  if (step <= in->plan.base) return;  // the plan made it stable
+  // A holder of this plan that has gone on to a later one, or whose process is gone, has been asked
+  // for what it saw, or never will be.
+  const bool stable = std::ranges::any_of(in->blocks, [&](const auto& entry) {
+    return std::ranges::all_of(entry.second.holders, [&](const member_id holder) {
+      return !same_life(*in, holder) || at(holder).seen >= step;
+    });
   });
   if (!stable) {
     report("S-6", who, step, {}, "announced before all holders of some block saw its record");
@@ -191,6 +297,10 @@ void invariants::layer_computed(member_id who, std::uint64_t step, std::uint32_t
 
 void invariants::check_end(const memory_store& store) {
   const std::uint64_t last = reference_.steps();
+  if (!store.wrong_line.empty()) return report("S-15", {}, last, {}, store.wrong_line);
+  if (store.lines.size() != last) {
+    return report("S-15", {}, last, {}, fmt::format("{} steps were recorded", store.lines.size()));
+  }
   const auto saved = store.saves.find(last);
   if (saved == store.saves.end()) return report("S-20", {}, last, {}, "nothing was saved");
   for (std::uint32_t layer = 0; layer < toy_.layers; ++layer) {

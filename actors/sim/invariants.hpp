@@ -4,12 +4,18 @@
 //
 //   S-1  same history   a holder's state at a version is the reference's
 //   S-2  once           a block goes one version on by one record and the gradient that was voted
-//   S-4  one record     the record of a step is the same wherever it is seen
-//   S-6  stable first   a step is announced once all holders of some block have seen its record
+//   S-3  one chain      plans are adopted in rising order, each naming the one before; a number is
+//   one S-4  one record     the record of a step is the same wherever it is seen S-5  no old voice
+//   who promised a plan does nothing more in the one before S-6  no step back   a step is announced
+//   once all holders of some block have seen its record or a
+//                       plan goes on from it, and every later plan goes on from there or later
+//   S-7  covered        each block of a plan has a holder that is at its base or one step before
 //   S-8  copies         at a vote every holder has the voted gradient in its memory
 //   S-9  spread         holders of a block are at most one version apart
 //   S-10 pure input     a layer of step n is computed from version n - 1
 //   S-11 slots          every node of every source is added once, and nothing else is
+//   S-15 lines          a step is recorded once, in order, and by equal lines
+//   S-17 verified copy  a copy is the reference's state at its version before it counts
 //   S-20 final bits     what is saved at the end is the reference's
 //
 // The first violation is kept and nothing after it, as all that follows from it is noise. States
@@ -47,6 +53,8 @@ class invariants final : public world_watcher {
   void watch(std::function<const toy_computation&(member_id)> device) {
     device_ = std::move(device);
   }
+  // Which life of a member has that device; without it every member has one life.
+  void watch_lives(std::function<incarnation(member_id)> life) { life_ = std::move(life); }
   // After a run that should have come to its end.
   void check_end(const memory_store& store);
 
@@ -64,29 +72,49 @@ class invariants final : public world_watcher {
   void block_applied(member_id who, block_id block, std::uint64_t version) override;
   void committed(member_id who, std::uint64_t step) override;
   void layer_computed(member_id who, std::uint64_t step, std::uint32_t layer) override;
+  void copy_verified(member_id who, block_id block, std::uint64_t version) override;
+  void promised(member_id who, generation next) override;
 
  private:
-  // One block in the plan.
+  // One block in one plan.
   struct placed {
-    std::map<member_id, std::uint64_t> versions;  // of its holders
-    member_id primary;
-    std::size_t inputs = 0;    // nodes that its sum consists of
-    std::set<node_key> taken;  // of the step after `voted`
-    std::uint64_t voted = 0;   // newest step with a vote
-    hash128 voted_hash;        // in it
+    std::vector<member_id> holders;  // the primary first
+    std::size_t inputs = 0;          // nodes that its sum consists of
+    std::set<node_key> taken;        // of the step after `voted`
+    std::uint64_t voted = 0;         // newest step with a vote
+    hash128 voted_hash;              // in it
   };
-  placed* find(block_id block);
+  struct known_plan {
+    protocol::plan plan;
+    std::map<block_id, placed> blocks;
+  };
+  // What is known of a member's present life.
+  struct one {
+    incarnation life;
+    std::optional<generation> plan;  // adopted
+    generation promised;
+    std::uint64_t seen = 0;                      // newest record
+    std::map<block_id, std::uint64_t> versions;  // of what it holds
+  };
+  one& at(member_id who);
+  known_plan* plan_of(member_id who);
+  placed* find(member_id who, block_id block);
+  bool same_life(const known_plan& in, member_id who) const;
   void report(const char* invariant, member_id who, std::uint64_t step, block_id block,
               std::string what);
+  void must_not_have_promised(member_id who, std::uint64_t step, const char* what);
+  void first_of_plan(const protocol::plan& plan);
   // A state that is not the reference's: which rule was broken.
   void explain(member_id who, block_id block, std::uint64_t version, const toy_state& state);
 
   toy_shape toy_;
   toy_reference reference_;
   std::function<const toy_computation&(member_id)> device_;
-  std::optional<generation> plan_;
-  std::map<block_id, placed> blocks_;
-  std::map<member_id, std::uint64_t> seen_;  // newest record that a member has seen
+  std::function<incarnation(member_id)> life_;
+  std::map<generation, known_plan> plans_;
+  std::map<member_id, one> members_;
+  std::uint64_t announced_ = 0;  // newest step
+  generation announced_in_;
   std::optional<violation> first_;
   std::uint64_t checks_ = 0;
 };

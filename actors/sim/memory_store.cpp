@@ -40,6 +40,12 @@ class memory_store_view final : public run_store {
       then(next);
     });
   }
+  void publish_next(const protocol::plan& wanted, answer<protocol::plan> then) override {
+    later([this, wanted, then = std::move(then)] {
+      if (wanted.number.value == shared_.plans.size()) shared_.plans.push_back(wanted);
+      then(shared_.plans.back());
+    });
+  }
   void choose_start(answer<starting_point> then) override {
     later([this, then = std::move(then)] {
       starting_point from;

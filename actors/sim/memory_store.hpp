@@ -28,8 +28,10 @@ class memory_store {
     save_facts facts;
     std::map<block_id, toy_state> blocks;
   };
-  std::map<std::uint64_t, saved_state> saves;  // by step
-  bool finished = false;                       // the run is
+  std::map<std::uint64_t, saved_state> saves;     // by step
+  bool finished = false;                          // the run is
+  std::map<std::uint64_t, committed_step> lines;  // by step, whoever told them
+  std::string wrong_line;  // the first that contradicts another or leaves a gap
   time_since_start answer_time = std::chrono::microseconds(200);
 
  private:
@@ -41,8 +43,8 @@ class memory_store {
 // Keeps what it is told.
 class memory_recorder final : public recorder {
  public:
-  explicit memory_recorder(std::function<void(std::function<void()>)> post)
-      : post_(std::move(post)) {}
+  memory_recorder(std::function<void(std::function<void()>)> post, memory_store& shared)
+      : post_(std::move(post)), shared_(shared) {}
 
   void started(const protocol::plan&, const starting_point&) override {}
   void goes_on(const protocol::plan& p, const starting_point&, const world_change& how) override {
@@ -50,6 +52,14 @@ class memory_recorder final : public recorder {
   }
   void committed(const committed_step& step, answer then) override {
     lines.push_back(step);
+    const std::uint64_t number = step.record.step;
+    const auto [at, fresh] = shared_.lines.emplace(number, step);
+    if (!fresh && !(at->second.record == step.record)) {
+      shared_.wrong_line = "step " + std::to_string(number) + " was recorded with other numbers";
+    }
+    if (fresh && number > 1 && !shared_.lines.contains(number - 1)) {
+      shared_.wrong_line = "step " + std::to_string(number) + " was recorded before the one before";
+    }
     post_([then = std::move(then)] { then(done{}); });
   }
   void validated(std::uint64_t step, double loss, double) override { validations[step] = loss; }
@@ -80,6 +90,7 @@ class memory_recorder final : public recorder {
 
  private:
   std::function<void(std::function<void()>)> post_;
+  memory_store& shared_;
 };
 
 }  // namespace troupe::actors::sim

@@ -1,6 +1,7 @@
 #include "actors/sim/toy_computation.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 #include "config/base/error.hpp"
@@ -245,6 +246,46 @@ block_memory toy_computation::memory(block_id block) {
   if (!held_.contains(block)) return {};
   toy_state& s = states_.at(block);
   return {s.parameters, s.first_moments, s.second_moments};
+}
+
+void toy_computation::copy_state(block_id block, answer<state_copy> done) {
+  queue(protocol_jobs_, speed_.protocol(), [this, block, done = std::move(done)] {
+    const toy_state& s = states_.at(block);
+    auto bytes = std::make_shared<std::vector<std::byte>>();
+    for (const toy_block* part : {&s.parameters, &s.first_moments, &s.second_moments}) {
+      const auto more = std::as_bytes(std::span(*part));
+      bytes->insert(bytes->end(), more.begin(), more.end());
+    }
+    post_([done, copy = state_copy{bytes, hash_bytes(*bytes)}] { done(nullptr, copy); });
+  });
+}
+
+void toy_computation::make_room(block_id block) {
+  held_.insert(block);
+  sums_[{block, 0}];
+  sums_[{block, 1}];
+}
+
+void toy_computation::take_state(block_id block,
+                                 std::shared_ptr<const std::vector<std::byte>> bytes,
+                                 const hash128& hash, completion done) {
+  queue(protocol_jobs_, speed_.protocol(), [this, block, bytes, hash, done = std::move(done)] {
+    if (hash_bytes(*bytes) != hash || bytes->size() != 3 * sizeof(toy_block)) {
+      return post_([done] {
+        done(std::make_exception_ptr(std::runtime_error("a copy does not fit its hash")));
+      });
+    }
+    toy_state& s = states_.at(block);
+    const std::byte* from = bytes->data();
+    for (toy_block* part : {&s.parameters, &s.first_moments, &s.second_moments}) {
+      // Where it computes, its parameters are there.
+      if (part != &s.parameters || share_.leaves == 0) {
+        std::memcpy(part->data(), from, sizeof(toy_block));
+      }
+      from += sizeof(toy_block);
+    }
+    post_([done] { done(nullptr); });
+  });
 }
 
 void toy_computation::evaluate(answer<std::vector<leaf_loss>> done) {

@@ -47,6 +47,10 @@ class toy_computation : public computation {
   std::span<std::byte> parameters(block_id block) override;
   void hash_state(block_id block, answer<block_hashes> done) override;
   block_memory memory(block_id block) override;
+  void copy_state(block_id block, answer<state_copy> done) override;
+  void make_room(block_id block) override;
+  void take_state(block_id block, std::shared_ptr<const std::vector<std::byte>> bytes,
+                  const hash128& hash, completion done) override;
   void evaluate(answer<std::vector<leaf_loss>> done) override;
   work_seconds take_seconds() override { return {}; }
   std::string numerics_class() const override { return "toy"; }

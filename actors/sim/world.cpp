@@ -46,7 +46,18 @@ world::world(const world_settings& settings, world_watcher& watcher, const world
     : settings_(settings),
       network_(settings.seed, settings.network),
       store_(time_, clock_),
-      random_(settings.seed ^ 0x5eed) {
+      random_(settings.seed ^ 0x5eed),
+      watcher_(&watcher),
+      parts_(parts) {
+  for (std::uint32_t i = 0; i < settings.members; ++i) {
+    members_.push_back(std::make_unique<one>());
+    start_member(i, incarnation(1), false);
+  }
+  plan_resets();
+}
+
+// A process begins in this slot.
+void world::start_member(std::size_t i, incarnation life, bool joins) {
   using namespace std::chrono_literals;
   // Between one and two units, anew each time: members drift against each other.
   const auto about = [this](std::chrono::nanoseconds unit) {
@@ -56,69 +67,101 @@ world::world(const world_settings& settings, world_watcher& watcher, const world
     };
   };
   const toy_speed speed{about(200us), about(10us), about(50us)};
-  for (std::uint32_t i = 0; i < settings.members; ++i) {
-    auto made = std::make_unique<one>();
-    const std::string host = "host-" + std::to_string(i / settings.members_per_host);
-    comm::simulated_network::process process = network_.add_process(host);
-    made->process = process.id;
-    made->transport = std::move(process.transport);
-    if (parts.transport) {
-      made->transport = parts.transport(member_id(i), std::move(made->transport));
-    }
-    if (of_process_.size() <= process.id.value) of_process_.resize(process.id.value + 1);
-    of_process_[process.id.value] = i;
-    members_.push_back(std::move(made));
-    one& m = *members_.back();
-    worker_settings worker;
-    worker.me.run_id = run_id;
-    worker.me.slot = "worker-" + std::to_string(i);
-    worker.me.wish = member_id(i);
-    worker.me.life = incarnation(1);
-    worker.me.address = comm::to_text(m.transport->control().local_address());
-    worker.me.host = worker.me.domain = host;
-    worker.me.numerics_class = "toy";
-    worker.convenes = i == 0;
-    worker.expected = settings.members;
-    worker.convener = member_id(0);
-    worker.virtual_ranks = settings.toy.virtual_ranks;
-    worker.backups = settings.backups;
-    const reference_settings in_force = toy_reference_settings();
-    coordinator_settings coordination;
-    coordination.steps = settings.steps;
-    coordination.max_norm = in_force.max_norm;
-    coordination.skip_nonfinite = in_force.skip_nonfinite;
-    coordination.max_skipped_steps = 10;
-    coordination.validation_freq = settings.validation_freq;
-    coordination.rate = in_force.rate;
-    introductions_settings gate{.me = worker.me, .key = the_secret()};
-    gate.patience = settings.patience;
-    parts.adjust(member_id(i), worker, gate);
-    gate.me = worker.me;
-    gate.number = [this] {
-      comm::nonce n;
-      for (std::byte& b : n) b = static_cast<std::byte>(draw(random_));
-      return n;
-    };
-    const auto post = [this, i](std::function<void()> work) {
-      one& of = *members_[i];
-      if (!of.killed && of.body) of.body->driver().post(std::move(work));
-    };
-    m.records = std::make_unique<memory_recorder>(post);
-    m.view = store_.view(post);
-    m.body = std::make_unique<member>(
-        member_settings{clock_, *m.transport, watcher, worker, coordination, gate}, [&](loop& on) {
-          on.on_post([this, i] { mark(i); });
-          auto device = parts.computation(member_id(i), settings_.toy, time_, clock_, speed, post,
-                                          [&watcher, i](std::uint64_t step, std::uint32_t layer) {
-                                            watcher.layer_computed(member_id(i), step, layer);
-                                          });
-          members_[i]->device = device.get();
-          return member_outside{*m.view, *m.records, std::move(device)};
-        });
-    m.body->start();
-    mark(i);
-  }
-  plan_resets();
+  const member_id id(static_cast<std::uint32_t>(i));
+  one& m = *members_[i];
+  m.life = life;
+  m.killed = m.frozen = false;
+  const std::string host = "host-" + std::to_string(i / settings_.members_per_host);
+  comm::simulated_network::process process = network_.add_process(host);
+  m.process = process.id;
+  m.transport = std::move(process.transport);
+  if (parts_.transport) m.transport = parts_.transport(id, std::move(m.transport));
+  if (of_process_.size() <= process.id.value) of_process_.resize(process.id.value + 1);
+  of_process_[process.id.value] = i;
+  worker_settings worker;
+  worker.me.run_id = run_id;
+  worker.me.slot = "worker-" + std::to_string(i);
+  worker.me.wish = id;
+  worker.me.life = life;
+  worker.me.address = comm::to_text(m.transport->control().local_address());
+  worker.me.host = worker.me.domain = host;
+  worker.me.numerics_class = "toy";
+  worker.convenes = i == 0 && !joins;
+  worker.joins = joins;
+  worker.expected = settings_.members;
+  worker.convener = member_id(0);
+  worker.virtual_ranks = settings_.toy.virtual_ranks;
+  worker.backups = settings_.backups;
+  const reference_settings in_force = toy_reference_settings();
+  coordinator_settings coordination;
+  coordination.steps = settings_.steps;
+  coordination.max_norm = in_force.max_norm;
+  coordination.skip_nonfinite = in_force.skip_nonfinite;
+  coordination.max_skipped_steps = 10;
+  coordination.validation_freq = settings_.validation_freq;
+  coordination.rate = in_force.rate;
+  introductions_settings gate{.me = worker.me, .key = the_secret()};
+  gate.patience = settings_.patience;
+  parts_.adjust(id, worker, gate);
+  gate.me = worker.me;
+  gate.number = [this] {
+    comm::nonce n;
+    for (std::byte& b : n) b = static_cast<std::byte>(draw(random_));
+    return n;
+  };
+  // What the device and the store finish for an earlier process in this slot goes nowhere.
+  const auto post = [this, i, life](std::function<void()> work) {
+    one& of = *members_[i];
+    if (!of.killed && of.life == life && of.body) of.body->driver().post(std::move(work));
+  };
+  m.records = std::make_unique<memory_recorder>(post, store_);
+  m.view = store_.view(post);
+  m.body = std::make_unique<member>(
+      member_settings{clock_, *m.transport, *watcher_, worker, coordination, gate}, [&](loop& on) {
+        on.on_post([this, i] { mark(i); });
+        auto device = parts_.computation(id, settings_.toy, time_, clock_, speed, post,
+                                         [this, id](std::uint64_t step, std::uint32_t layer) {
+                                           watcher_->layer_computed(id, step, layer);
+                                         });
+        m.device = device.get();
+        return member_outside{*m.view, *m.records, std::move(device)};
+      });
+  m.body->start();
+  mark(i);
+}
+
+void world::revive(std::size_t i) {
+  one& m = *members_[i];
+  ensure(!lives(i), "a process was started in the slot of one that lives");
+  kill(i, std::nullopt);
+  m.body.reset();  // first the member, which uses the rest
+  m.transport.reset();
+  m.view.reset();
+  start_member(i, incarnation(m.life.value + 1), true);
+}
+
+std::size_t world::add_member() {
+  const std::size_t i = members_.size();
+  members_.push_back(std::make_unique<one>());
+  start_member(i, incarnation(1), true);
+  return i;
+}
+
+void world::freeze(std::size_t i) {
+  one& m = *members_[i];
+  if (m.killed || m.frozen) return;
+  m.frozen = true;
+  network_.stop(m.process);
+  set_timer(i);
+}
+
+void world::thaw(std::size_t i) {
+  one& m = *members_[i];
+  if (m.killed || !m.frozen) return;
+  m.frozen = false;
+  network_.continue_process(m.process);
+  set_timer(i);
+  mark(i);
 }
 
 void world::plan_resets() {
@@ -146,7 +189,7 @@ world::~world() {
 
 void world::mark(std::size_t i) {
   one& m = *members_[i];
-  if (m.dirty || m.killed) return;
+  if (m.dirty || m.killed || m.frozen) return;
   m.dirty = true;
   dirty_.push_back(i);
 }
@@ -158,7 +201,8 @@ void world::note(std::uint64_t what) {
 
 void world::set_timer(std::size_t i) {
   one& m = *members_[i];
-  const std::optional<time_since_start> due = m.killed ? std::nullopt : m.body->next_timer();
+  const std::optional<time_since_start> due =
+      m.killed || m.frozen ? std::nullopt : m.body->next_timer();
   if (due == m.timer) return;
   if (m.timer) timers_.erase({*m.timer, i});
   m.timer = due;
@@ -172,7 +216,7 @@ void world::run_dirty() {
     for (const std::size_t i : now_dirty) {
       one& m = *members_[i];
       m.dirty = false;
-      if (m.killed) continue;
+      if (m.killed || m.frozen) continue;
       note(i + 1);
       note(static_cast<std::uint64_t>(clock_.now().count()));
       ++turns_;
@@ -220,6 +264,7 @@ void world::stop(std::size_t i, const std::string& why) {
 
 void world::kill(std::size_t i, std::optional<std::chrono::nanoseconds> noticed_after) {
   one& m = *members_[i];
+  if (m.killed) return;
   network_.kill(m.process, noticed_after);
   m.killed = true;
   set_timer(i);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -86,6 +87,20 @@ class world {
   void stop(std::size_t i, const std::string& why);
   // The process is gone, as after SIGKILL.
   void kill(std::size_t i, std::optional<std::chrono::nanoseconds> noticed_after);
+  // A new process in the slot of one that was killed or has ended; it joins the world.
+  void revive(std::size_t i);
+  // One more member, which joins; returns its number.
+  std::size_t add_member();
+  // SIGSTOP and SIGCONT.
+  void freeze(std::size_t i);
+  void thaw(std::size_t i);
+  bool lives(std::size_t i) const { return !members_[i]->killed && !members_[i]->body->ended(); }
+  incarnation life(std::size_t i) const { return members_[i]->life; }
+  comm::process_id process(std::size_t i) const { return members_[i]->process; }
+  // What is to happen at a moment of virtual time.
+  void at(time_since_start when, std::function<void()> what) { time_.at(when, std::move(what)); }
+  // All lines that anybody has recorded, by step; of equal ones one.
+  const std::map<std::uint64_t, committed_step>& lines() const { return store_.lines; }
 
   // Why the run did not end well: the first cause that a member named, or that it stands still.
   std::string trouble() const;
@@ -96,6 +111,7 @@ class world {
  private:
   struct one {
     comm::process_id process;
+    incarnation life{1};
     std::unique_ptr<comm::transport> transport;
     std::unique_ptr<memory_recorder> records;
     std::unique_ptr<run_store> view;
@@ -103,8 +119,10 @@ class world {
     toy_computation* device = nullptr;  // owned by the body
     std::optional<time_since_start> timer;
     bool dirty = false;
-    bool killed = false;
+    bool killed = false, frozen = false;
   };
+  void start_member(std::size_t i, incarnation life, bool joins);
+
   void mark(std::size_t i);
   void run_dirty();
   void note(std::uint64_t what);
@@ -119,6 +137,8 @@ class world {
   std::uint64_t random_;
   std::vector<std::unique_ptr<one>> members_;
   std::vector<std::size_t> of_process_;
+  world_watcher* watcher_ = nullptr;
+  world_parts parts_;
   std::vector<std::size_t> dirty_;
   std::set<std::pair<time_since_start, std::size_t>> timers_;
   std::size_t running_ = 0;

@@ -23,10 +23,9 @@ constexpr bool is_at =
     std::is_same_v<std::variant_alternative_t<static_cast<std::size_t>(tag) - 1, Variant>, T>;
 
 using tag = schema::Message::Which;
-static_assert(std::variant_size_v<protocol::message> ==
-              static_cast<std::size_t>(tag::ADDRESS_TABLE));
+static_assert(std::variant_size_v<protocol::message> == static_cast<std::size_t>(tag::COPIES_HELD));
 static_assert(std::variant_size_v<protocol::bulk_header> ==
-              static_cast<std::size_t>(schema::BulkHeader::PARAMETERS));
+              static_cast<std::size_t>(schema::BulkHeader::STATE));
 
 static_assert(static_cast<int>(schema::Phase::STARTING) == static_cast<int>(phase::starting));
 static_assert(static_cast<int>(schema::Phase::COMPUTING) == static_cast<int>(phase::computing));
@@ -98,7 +97,22 @@ protocol::decision_record get(schema::DecisionRecord::Reader from) {
 }
 
 protocol::record_notice get(schema::RecordNotice::Reader from) {
-  return {get(from.getRecord()), from.getLast(), from.getValidate(), from.getLines()};
+  return {.record = get(from.getRecord()),
+          .last = from.getLast(),
+          .validate = from.getValidate(),
+          .lines = from.getLines(),
+          .total_tokens = from.getTotalTokens(),
+          .skipped_in_a_row = from.getSkippedInARow(),
+          .plan = generation(from.getPlan()),
+          .world = from.getWorld()};
+}
+
+protocol::held_fact get(schema::HeldFact::Reader from) {
+  return {get_block(from), from.getVersion(), from.getNextSum(), from.getLost()};
+}
+
+protocol::copy_plan::copy get(schema::BlockCopy::Reader from) {
+  return {get_block(from), member_id(from.getTo())};
 }
 
 // A list of bytes may pass for one of structs, each of which would become a value of a hundred.
@@ -130,9 +144,16 @@ result<protocol::message> get(schema::Message::Reader from, std::size_t words) {
     case tag::READY:
       static_assert(is_at<message, protocol::ready, tag::READY>);
       return message(protocol::ready{});
-    case tag::GO:
+    case tag::GO: {
       static_assert(is_at<message, protocol::go, tag::GO>);
-      return message(protocol::go{});
+      const auto m = from.getGo();
+      protocol::go start;
+      const auto list = m.getWithoutParameters();
+      if (list.size() > 2 * words) KJ_FAIL_REQUIRE("a list has more elements than can fit");
+      for (const std::uint32_t id : list) start.without_parameters.emplace_back(id);
+      start.validate = m.getValidate();
+      return message(std::move(start));
+    }
     case tag::SUM_HELD: {
       static_assert(is_at<message, protocol::sum_held, tag::SUM_HELD>);
       const auto m = from.getSumHeld();
@@ -194,6 +215,45 @@ result<protocol::message> get(schema::Message::Reader from, std::size_t words) {
       static_assert(is_at<message, protocol::address_table, tag::ADDRESS_TABLE>);
       return message(protocol::address_table{
           get_all<protocol::member_address, schema::MemberAddress>(from.getAddressTable(), words)});
+    case tag::COLLECT: {
+      static_assert(is_at<message, protocol::collect, tag::COLLECT>);
+      const auto m = from.getCollect();
+      return message(
+          protocol::collect{generation(m.getPresent()), generation(m.getNext()), get(m.getWhy())});
+    }
+    case tag::PROMISE: {
+      static_assert(is_at<message, protocol::promise, tag::PROMISE>);
+      const auto m = from.getPromise();
+      return message(protocol::promise{
+          .next = generation(m.getNext()),
+          .of_plan = m.getOfPlan(),
+          .seen = m.getSeen(),
+          .records = get_all<protocol::record_notice, schema::RecordNotice>(m.getRecords(), words),
+          .blocks = get_all<protocol::held_fact, schema::HeldFact>(m.getBlocks(), words),
+          .parameters = m.getParameters()});
+    }
+    case tag::PROMISE_REFUSED: {
+      static_assert(is_at<message, protocol::promise_refused, tag::PROMISE_REFUSED>);
+      const auto m = from.getPromiseRefused();
+      return message(
+          protocol::promise_refused{generation(m.getAsked()), generation(m.getPromised())});
+    }
+    case tag::MEMBER_GONE: {
+      static_assert(is_at<message, protocol::member_gone, tag::MEMBER_GONE>);
+      const auto m = from.getMemberGone();
+      return message(protocol::member_gone{member_id(m.getWho()), incarnation(m.getLife()),
+                                           m.getProven(), get(m.getHow())});
+    }
+    case tag::COPY_PLAN:
+      static_assert(is_at<message, protocol::copy_plan, tag::COPY_PLAN>);
+      return message(protocol::copy_plan{
+          get_all<protocol::copy_plan::copy, schema::BlockCopy>(from.getCopyPlan(), words)});
+    case tag::COPY_WISH:
+      static_assert(is_at<message, protocol::copy_wish, tag::COPY_WISH>);
+      return message(protocol::copy_wish{get_block(from.getCopyWish())});
+    case tag::COPIES_HELD:
+      static_assert(is_at<message, protocol::copies_held, tag::COPIES_HELD>);
+      return message(protocol::copies_held{});
   }
   return error{exit_code::bad_data,
                fmt::format("there is no kind {}", static_cast<std::uint16_t>(from.which()))};
@@ -220,6 +280,11 @@ result<protocol::bulk_header> get(schema::BulkHeader::Reader from, std::size_t) 
       static_assert(is_at<bulk_header, protocol::parameters_header, kind::PARAMETERS>);
       const auto m = from.getParameters();
       return bulk_header(protocol::parameters_header{get_block(m), get(m.getDecided())});
+    }
+    case kind::STATE: {
+      static_assert(is_at<bulk_header, protocol::state_header, kind::STATE>);
+      const auto m = from.getState();
+      return bulk_header(protocol::state_header{get_block(m), m.getVersion(), get_hash(m)});
     }
   }
   return error{exit_code::bad_data,

@@ -97,11 +97,29 @@ void put(schema::DecisionRecord::Builder to, const protocol::decision_record& fr
 }
 
 void put(schema::RecordNotice::Builder to, const protocol::record_notice& from) {
-  const auto& [record, last, validate, lines] = from;
+  const auto& [record, last, validate, lines, total_tokens, skipped_in_a_row, plan, world] = from;
   put(to.initRecord(), record);
   to.setLast(last);
   to.setValidate(validate);
   to.setLines(lines);
+  to.setTotalTokens(total_tokens);
+  to.setSkippedInARow(skipped_in_a_row);
+  to.setPlan(plan.value);
+  to.setWorld(world);
+}
+
+void put(schema::HeldFact::Builder to, const protocol::held_fact& from) {
+  const auto& [block, version, next_sum, lost] = from;
+  put_block(to, block);
+  to.setVersion(version);
+  to.setNextSum(next_sum);
+  to.setLost(lost);
+}
+
+void put(schema::BlockCopy::Builder to, const protocol::copy_plan::copy& from) {
+  const auto& [block, target] = from;
+  put_block(to, block);
+  to.setTo(target.value);
 }
 
 template <class List, class T>
@@ -129,7 +147,61 @@ void put(message_builder to, const protocol::address_table& from) {
 }
 
 void put(message_builder to, const protocol::ready&) { to.setReady(); }
-void put(message_builder to, const protocol::go&) { to.setGo(); }
+
+void put(message_builder root, const protocol::go& from) {
+  const auto& [without_parameters, validate] = from;
+  auto to = root.initGo();
+  auto list = to.initWithoutParameters(static_cast<unsigned>(without_parameters.size()));
+  for (unsigned i = 0; i < list.size(); ++i) list.set(i, without_parameters[i].value);
+  to.setValidate(validate);
+}
+
+void put(message_builder root, const protocol::collect& from) {
+  const auto& [present, next, why] = from;
+  auto to = root.initCollect();
+  to.setPresent(present.value);
+  to.setNext(next.value);
+  to.setWhy(text(why));
+}
+
+void put(message_builder root, const protocol::promise& from) {
+  const auto& [next, of_plan, seen, records, blocks, parameters] = from;
+  auto to = root.initPromise();
+  to.setNext(next.value);
+  to.setOfPlan(of_plan);
+  to.setSeen(seen);
+  put_all(to.initRecords(static_cast<unsigned>(records.size())), records);
+  put_all(to.initBlocks(static_cast<unsigned>(blocks.size())), blocks);
+  to.setParameters(parameters);
+}
+
+void put(message_builder root, const protocol::promise_refused& from) {
+  const auto& [asked, promised] = from;
+  auto to = root.initPromiseRefused();
+  to.setAsked(asked.value);
+  to.setPromised(promised.value);
+}
+
+void put(message_builder root, const protocol::member_gone& from) {
+  const auto& [who, life, proven, how] = from;
+  auto to = root.initMemberGone();
+  to.setWho(who.value);
+  to.setLife(life.value);
+  to.setProven(proven);
+  to.setHow(text(how));
+}
+
+void put(message_builder to, const protocol::copy_plan& from) {
+  const auto& [copies] = from;
+  put_all(to.initCopyPlan(static_cast<unsigned>(copies.size())), copies);
+}
+
+void put(message_builder root, const protocol::copy_wish& from) {
+  const auto& [block] = from;
+  put_block(root.initCopyWish(), block);
+}
+
+void put(message_builder to, const protocol::copies_held&) { to.setCopiesHeld(); }
 
 void put(message_builder root, const protocol::sum_held& from) {
   const auto& [step, block, hash] = from;
@@ -221,6 +293,14 @@ void put(header_builder root, const protocol::sum_header& from) {
   auto to = root.initSum();
   to.setStep(step);
   put_block(to, block);
+  put_hash(to, hash);
+}
+
+void put(header_builder root, const protocol::state_header& from) {
+  const auto& [block, version, hash] = from;
+  auto to = root.initState();
+  put_block(to, block);
+  to.setVersion(version);
   put_hash(to, hash);
 }
 

@@ -15,7 +15,7 @@ struct Message {
     planNotice @1 :Text;
     bulkAddress @2 :Data;
     ready @3 :Void;
-    go @4 :Void;
+    go @4 :Go;
     sumHeld @5 :SumHeld;
     vote @6 :Vote;
     recordNotice @7 :RecordNotice;
@@ -30,6 +30,13 @@ struct Message {
     stopWish @14 :Text;
     farewell @15 :Farewell;
     addressTable @16 :List(MemberAddress);
+    collect @17 :Collect;
+    promise @18 :Promise;
+    promiseRefused @19 :PromiseRefused;
+    memberGone @20 :MemberGone;
+    copyPlan @21 :List(BlockCopy);
+    copyWish @22 :Block;
+    copiesHeld @23 :Void;
   }
 }
 
@@ -39,6 +46,7 @@ struct BulkHeader {
     node @1 :NodeHeader;
     sum @2 :SumHeader;
     parameters @3 :ParametersHeader;
+    state @4 :StateHeader;
   }
 }
 
@@ -116,6 +124,69 @@ struct RecordNotice {
   last @1 :Bool;
   validate @2 :Bool;
   lines @3 :UInt64;
+  totalTokens @4 :UInt64;
+  skippedInARow @5 :UInt64;
+  plan @6 :UInt32;
+  world @7 :UInt32;
+}
+
+struct Block {
+  layer @0 :UInt32;
+  block @1 :UInt32;
+}
+
+struct Go {
+  withoutParameters @0 :List(UInt32);
+  validate @1 :Bool;
+}
+
+struct HeldFact {
+  layer @0 :UInt32;
+  block @1 :UInt32;
+  version @2 :UInt64;
+  nextSum @3 :Bool;
+  lost @4 :Bool;
+}
+
+struct Collect {
+  present @0 :UInt32;
+  next @1 :UInt32;
+  why @2 :Text;
+}
+
+struct Promise {
+  next @0 :UInt32;
+  ofPlan @1 :Bool;
+  seen @2 :UInt64;
+  records @3 :List(RecordNotice);
+  blocks @4 :List(HeldFact);
+  parameters @5 :Bool;
+}
+
+struct PromiseRefused {
+  asked @0 :UInt32;
+  promised @1 :UInt32;
+}
+
+struct MemberGone {
+  who @0 :UInt32;
+  life @1 :UInt64;
+  proven @2 :Bool;
+  how @3 :Text;
+}
+
+struct BlockCopy {
+  layer @0 :UInt32;
+  block @1 :UInt32;
+  to @2 :UInt32;
+}
+
+struct StateHeader {
+  layer @0 :UInt32;
+  block @1 :UInt32;
+  version @2 :UInt64;
+  hashHigh @3 :UInt64;
+  hashLow @4 :UInt64;
 }
 
 struct ValidationShare {

@@ -1,0 +1,300 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "actors/plan_text.hpp"
+#include "actors/protocol/succession.hpp"
+#include "actors/worker_state.hpp"
+
+namespace troupe::actors {
+
+// --- promising ---
+
+// From here on nothing of the present plan has an effect: this is made before the number is told to
+// anybody, in the same handler.
+void worker_state::promise_next(generation next) {
+  promised_ = std::max(promised_, next);
+  end_generation();
+}
+
+void worker_state::end_generation() {
+  if (!context_ || context_->over) return;
+  context_->over = true;
+  mail_->act_for(std::nullopt);
+  around_->work.cancel();
+  bulk_->close();
+  for (caf::actor* actor : {&rank_, &coordinator_}) {
+    if (*actor) caf::anon_send_exit(*actor, caf::exit_reason::user_shutdown);
+    *actor = {};
+  }
+  mail_->rank = mail_->coordinator = {};
+  mail_->primary_shards.clear();
+  mail_->backup_shards.clear();
+  around_->points.promised(self(), promised_);
+}
+
+protocol::promise worker_state::my_promise() const {
+  protocol::promise mine;
+  mine.next = promised_;
+  mine.of_plan = context_ && context_->plan.number.value + 1 == promised_.value;
+  if (!context_) return mine;
+  mine.seen = lasting_.seen;
+  mine.records = lasting_.records;
+  mine.blocks = lasting_.held.facts();
+  mine.parameters = lasting_.parameters;
+  return mine;
+}
+
+void worker_state::take(member_id from, const protocol::collect& m) {
+  if (!context_) {  // it comes anew
+    promised_ = std::max(promised_, m.next);
+    return mail_->send(from, my_promise());
+  }
+  const generation number = context_->plan.number;
+  if (m.next <= number) {  // it does not know this plan yet
+    return mail_->send(from, protocol::plan_notice{print_plan(context_->plan)});
+  }
+  // A plan that was missed comes before the question, and the question comes again.
+  if (m.present != number) return;
+  if (m.next < promised_) return mail_->send(from, protocol::promise_refused{m.next, promised_});
+  if (noticed_ == time_since_start{}) noticed_ = now();
+  promise_next(m.next);
+  owed_.insert(from);
+  answer_promises();
+  collect_after_others(settings().evict, "the plan that was promised did not come");
+}
+
+void worker_state::answer_promises() {
+  if (!context_ || !context_->over || !lasting_.still()) return;
+  const protocol::promise mine = my_promise();
+  for (const member_id to : std::exchange(owed_, {})) mail_->send(to, mine);
+  if (collecting_ && !collecting_->has_answered(self())) {
+    collecting_->answered(self(), mine);
+    publish_if_complete();
+  }
+}
+
+// The last update or save that ran has ended.
+void worker_state::still() {
+  if (phase_ >= phase::ending || !lasting_.still()) return;
+  if (next_) {
+    protocol::plan plan = std::move(*next_);
+    next_.reset();
+    return adopt(std::move(plan));
+  }
+  answer_promises();
+}
+
+// --- collecting ---
+
+void worker_state::want_change() {
+  if (coordinates() && coordinator_) caf::anon_send(coordinator_, change_wanted{});
+}
+
+void worker_state::boundary(generation of) {
+  if (!coordinates() || context_->plan.number != of || context_->over) return;
+  at_boundary_ = true;
+  if (noticed_ == time_since_start{}) noticed_ = now();
+  collect_now("");
+}
+
+// A while after it could be another member's turn, unless there is a plan by then.
+void worker_state::collect_after_others(std::chrono::nanoseconds pause, const std::string& why) {
+  if (!context_) return;
+  std::set<member_id> away;
+  for (const auto& [id, how] : gone_) away.insert(id);
+  const auto turn = protocol::turn_to_collect(context_->plan, self(), away, settings().suspect);
+  if (!turn) return;
+  actor_->delayed_send(self_, pause + *turn,
+                       collect_turn{generation(context_->plan.number.value + 1), why});
+}
+
+void worker_state::collect_now(const std::string& why) {
+  if (phase_ >= phase::ending || !context_ || collecting_ || next_) return;
+  collecting_.emplace(context_->plan);
+  collect_why_ = why;
+  for (const auto& [id, how] : gone_) collecting_->gone(id, how.proven);
+  for (const auto& [id, who] : newcomers_) collecting_->newcomer(candidate_from(who));
+  const generation next = collecting_->next();
+  promise_next(next);
+  ask_for_promises();
+  actor_->delayed_send(self_, settings().evict, promises_overdue{next});
+  actor_->delayed_send(self_, settings().suspect, ask_promises_again{next});
+  answer_promises();
+}
+
+void worker_state::ask_for_promises() {
+  const protocol::collect question{context_->plan.number, collecting_->next(), collect_why_};
+  // Whoever missed the present plan has to adopt it first.
+  const protocol::plan_notice present{print_plan(context_->plan)};
+  for (const member_id id : collecting_->waiting_for()) {
+    if (id == self()) continue;
+    if (const protocol::plan_member* m = context_->plan.find(id)) {
+      if (!newcomers_.contains(id)) (void)peer_of(id, m->life);
+      if (!links_.contains(id)) links_to(id);
+    }
+    mail_->send(id, present);
+    mail_->send(id, question);
+  }
+}
+
+// A collector never gives up.
+void worker_state::repeat_question(generation next) {
+  if (!collecting_ || collecting_->next() != next || phase_ >= phase::ending) return;
+  if (!publishing_next_) {
+    ask_for_promises();
+    publish_if_complete();
+  }
+  actor_->delayed_send(self_, settings().suspect, ask_promises_again{next});
+}
+
+void worker_state::stop_waiting(generation next) {
+  if (!collecting_ || collecting_->next() != next) return;
+  collecting_->too_slow();
+  publish_if_complete();
+}
+
+void worker_state::take(member_id from, const protocol::promise& m) {
+  if (!collecting_) return;
+  collecting_->answered(from, m);
+  publish_if_complete();
+}
+
+protocol::next_plan_settings worker_state::next_settings(const protocol::plan& present) const {
+  protocol::next_plan_settings next;
+  for (const auto& layer : around_->work.shape().layers) {
+    std::vector<std::uint32_t>& blocks = next.layers.emplace_back();
+    for (const block_shape& block : layer) blocks.push_back(block.elements);
+  }
+  next.backups = settings().backups;
+  next.spares = settings().spares;
+  next.coordinator = self();
+  next.parent = plan_hash(print_plan(present));
+  return next;
+}
+
+void worker_state::publish_if_complete() {
+  if (!collecting_ || publishing_next_ || phase_ >= phase::ending) return;
+  if (!collecting_->waiting_for().empty() || !collecting_->has_answered(self())) return;
+  unblocked_ = now();
+  std::vector<protocol::candidate> newcomers;
+  for (const auto& [id, who] : newcomers_) newcomers.push_back(candidate_from(who));
+  protocol::next_plan_settings wanted = next_settings(context_->plan);
+  std::string lost;
+  for (const auto& [id, how] : gone_) {
+    lost += fmt::format("{}{}: {}", lost.empty() ? "" : "; ", name_of(id), how.how);
+  }
+  std::string came;
+  for (const auto& [id, who] : newcomers_) came += (came.empty() ? "" : ", ") + who.slot;
+  if (!lost.empty()) wanted.reason = "lost " + lost;
+  if (!came.empty()) wanted.reason += (wanted.reason.empty() ? "" : "; ") + ("joined by " + came);
+  if (wanted.reason.empty())
+    wanted.reason = collect_why_.empty() ? "copies are there" : collect_why_;
+  auto made = protocol::next_plan(*collecting_, context_->plan, newcomers, wanted);
+  if (const auto* missing = std::get_if<std::vector<block_id>>(&made)) return uncovered(*missing);
+  const protocol::plan& next = std::get<protocol::plan>(made);
+  coming_ = change_to(next);
+  coming_plan_ = next.number;
+  without_parameters_ = collecting_->without_parameters();
+  publishing_next_ = true;
+  around_->coordination.store.publish_next(next, [me = self_](const result<protocol::plan>& r) {
+    if (!r) return caf::anon_send(me, publish_failed{r.failure()});
+    caf::anon_send(me, next_published{*r});
+  });
+}
+
+world_change worker_state::change_to(const protocol::plan& next) const {
+  world_change change;
+  const protocol::plan& present = context_->plan;
+  for (const protocol::plan_member& m : present.members) {
+    const protocol::plan_member* after = next.find(m.id);
+    if (after != nullptr && after->life == m.life) continue;
+    const auto known = gone_.find(m.id);
+    change.lost.push_back({m.name, known != gone_.end() ? known->second.how
+                                                        : "it did not answer in time "
+                                                          "(fault_tolerance.evict_ms)"});
+  }
+  for (const protocol::plan_member& m : next.members) {
+    const protocol::plan_member* before = present.find(m.id);
+    if (before == nullptr || before->life != m.life) change.joined.push_back(m.name);
+  }
+  change.step_redone = !at_boundary_;
+  change.noticed = noticed_;
+  change.unblocked = unblocked_;
+  return change;
+}
+
+// Nothing is published. Who has the blocks may only be cut off or frozen.
+void worker_state::uncovered(const std::vector<block_id>& blocks) {
+  const std::vector<block_id> lost = collecting_->lost();
+  const auto text_of = [](block_id b) {
+    return fmt::format("block {} of layer {}", b.block, b.layer);
+  };
+  if (!lost.empty()) {
+    return fail(
+        {exit_code::too_few,
+         fmt::format("{} block{} of the model had no holder left that lives, the first is "
+                     "{}; the run can only go on from its newest checkpoint: start it again",
+                     lost.size(), lost.size() == 1 ? "" : "s", text_of(lost.front()))});
+  }
+  if (missing_blocks_ == blocks) return;
+  missing_blocks_ = blocks;
+  around_->coordination.records.visitor_refused(
+      fmt::format("waiting: {} blocks are held by members that do not answer, the first is {}",
+                  blocks.size(), text_of(blocks.front())));
+}
+
+void worker_state::published(const protocol::plan& plan) {
+  publishing_next_ = false;
+  if (phase_ >= phase::ending) return;
+  const protocol::plan_notice notice{print_plan(plan)};
+  for (const auto& [id, peer] : mail_->peers()) mail_->send(id, notice);
+  adopt(plan);
+  noticed_ = {};
+}
+
+// The run directory is needed for a change alone; asked again until it answers.
+void worker_state::not_published(const error& why) {
+  publishing_next_ = false;
+  if (phase_ >= phase::ending) return;
+  around_->coordination.records.visitor_refused("the next plan could not be published yet: " +
+                                                why.message);
+}
+
+// --- who is gone ---
+
+void worker_state::take(const protocol::member_gone& m) {
+  if (!context_ || phase_ >= phase::ending) return;
+  const protocol::plan_member* listed = context_->plan.find(m.who);
+  if (listed == nullptr || listed->life != m.life || m.who == self()) return;
+  // One who is heard here is cut off there at most: its own silence will tell.
+  const std::optional<time_since_start> heard = gate().last_heard(m.who);
+  if (!m.proven && heard && now() - *heard < settings().suspect) return;
+  lose(m.who, m.how, m.proven);
+}
+
+void worker_state::lose(member_id who, const std::string& how, bool proven) {
+  if (phase_ >= phase::ending) return;
+  if (!context_ || (phase_ == phase::adopting && context_->plan.verdict == "start")) {
+    lost_ = who;  // nobody waits until it has taken the farewell
+    return fail({exit_code::too_few, fmt::format("{} is lost: {}", name_of(who), how)});
+  }
+  const protocol::plan_member* listed = context_->plan.find(who);
+  if (listed == nullptr || is_gone(*listed)) return;
+  if (noticed_ == time_since_start{}) noticed_ = now();
+  gone_[who] = {listed->life, proven, how};
+  if (!newcomers_.contains(who)) drop_peer(who);
+  if (collecting_) {
+    collecting_->gone(who, proven);
+    if (newcomers_.contains(who)) collecting_->newcomer(candidate_from(newcomers_.at(who)));
+    return publish_if_complete();
+  }
+  const std::string why = fmt::format("{} is lost: {}", name_of(who), how);
+  if (coordinates() && !context_->over) return collect_now(why);
+  if (who == context_->plan.coordinator || context_->over) {
+    return collect_after_others(std::chrono::nanoseconds(0), why);
+  }
+  mail_->to_coordinator(protocol::member_gone{who, listed->life, proven, how});
+}
+
+}  // namespace troupe::actors
