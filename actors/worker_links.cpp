@@ -98,11 +98,11 @@ void worker_state::met(const introduced& m) {
   dialled_.erase(m.link);
   if (!welcome(m)) return gate().close(m.link);
   const member_id who = *m.who.wish;
+  const caf::actor peer = peer_of(who, m.who.life);  // ends links of an earlier life
   const auto old = links_.find(who);
   if (old != links_.end() && !redial_->replaces(who, old->second.we_dialled, m.we_connected)) {
     return gate().close(m.link);
   }
-  const caf::actor peer = peer_of(who, m.who.life);
   if (!gate().keep(m.link, who, peer)) {
     if (old == links_.end() && (context_ || m.we_connected)) links_to(who);
     return;

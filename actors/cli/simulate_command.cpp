@@ -40,6 +40,7 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> seeds_from(std::string_vi
 std::string again(const campaign_settings& c, std::uint64_t seed) {
   std::string line =
       fmt::format("troupe simulate --seeds {} --members {} --steps {}", seed, c.members, c.steps);
+  if (c.faults > 0) line += fmt::format(" --faults {}", c.faults);
   if (c.backups) line += fmt::format(" --backups {}", *c.backups);
   return line;
 }
@@ -49,11 +50,13 @@ void print_text(const campaign_settings& c, const campaign_outcome& o, std::ostr
   out << table(
       {{"worlds", fmt::format("{} of {} members and {} steps, {} of them twice", o.seeds, c.members,
                               c.steps, o.twice)},
+       {"faults on purpose", fmt::format("{} struck, {} would have taken a last holder; {} plans",
+                                         o.faults, o.refused, o.plans)},
        {"violations", count(o.failures.size())},
        {"checks", count(o.checks)},
        {"messages",
         fmt::format("{} control frames, {} bulk", o.network.frames, o.network.bulk_messages)},
-       {"faults", fmt::format("{} frames lost, {} repeated, {} late, {} damaged", o.network.lost,
+       {"network", fmt::format("{} frames lost, {} repeated, {} late, {} damaged", o.network.lost,
                               o.network.repeated, o.network.reordered, o.network.damaged)},
        {"virtual time", fmt::format("{:.1f} s", o.virtual_seconds)},
        {"CPU time", fmt::format("{:.2f} s", o.cpu_seconds)},
@@ -66,6 +69,9 @@ void print_json(const campaign_settings& c, const campaign_outcome& o, std::ostr
       .u64("twice", o.twice)
       .u64("members", c.members)
       .u64("steps", c.steps)
+      .u64("faults", o.faults)
+      .u64("faults_refused", o.refused)
+      .u64("plans", o.plans)
       .u64("checks", o.checks)
       .u64("control_frames", o.network.frames)
       .u64("bulk_messages", o.network.bulk_messages)
@@ -107,6 +113,10 @@ int simulate_command(arguments args, std::ostream& out, std::ostream& err) {
   line.app()
       .add_option("--steps", campaign.steps, "steps of each world")
       ->check(CLI::Range(std::uint64_t{1}, most_steps));
+  line.app()
+      .add_option("--faults", campaign.faults,
+                  "kills, freezes, cuts and joins in each world, at most")
+      ->check(CLI::Range(0u, 64u));
   const CLI::Option* fixed_backups =
       line.app()
           .add_option("--backups", backups,
@@ -135,6 +145,7 @@ int simulate_command(arguments args, std::ostream& out, std::ostream& err) {
   const campaign_outcome outcome = sim::run_campaign(campaign, [&](const seed_outcome& failed) {
     err << fmt::format("seed {}: {}: {}\n  again: {}\n", failed.seed, failed.invariant, failed.what,
                        again(campaign, failed.seed));
+    for (const std::string& line_of_story : failed.story) err << "  " << line_of_story << '\n';
   });
   if (json) {
     print_json(campaign, outcome, out);

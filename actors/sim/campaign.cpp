@@ -102,15 +102,30 @@ world_settings settings_of(const campaign_settings& campaign, std::uint64_t seed
   return s;
 }
 
-seed_outcome run_seed(const world_settings& settings, const world_parts& parts) {
+std::vector<fault> faults_of(const campaign_settings& campaign, std::uint64_t seed) {
+  return faults_from_seed(seed, campaign.faults, campaign.steps);
+}
+
+seed_outcome run_seed(const world_settings& settings, const world_parts& parts,
+                      const std::vector<fault>& faults) {
   const double begun = thread_seconds();
   seed_outcome outcome;
   outcome.seed = settings.seed;
   invariants checked(settings.toy, settings.steps);
   world w(settings, checked, parts);
   checked.watch([&w](member_id id) -> const toy_computation& { return w.device(id.value); });
-  w.run();
+  checked.watch_lives([&w](member_id id) { return w.life(id.value); });
+  fault_driver driver(w, faults);
+  if (faults.empty()) {
+    w.run();
+  } else {
+    driver.run(std::chrono::minutes(5));
+  }
   const std::string trouble = w.trouble();
+  outcome.faults = driver.struck();
+  outcome.refused = driver.refused();
+  outcome.story = driver.told();
+  outcome.plans = static_cast<std::uint32_t>(w.store().plans.size());
   if (trouble.empty()) checked.check_end(w.store());
   if (checked.first()) {
     outcome.invariant = checked.first()->invariant;
@@ -140,10 +155,11 @@ campaign_outcome run_campaign(const campaign_settings& campaign,
       const std::uint64_t seed = next.fetch_add(1);
       if (seed > campaign.last_seed) return;
       const world_settings settings = settings_of(campaign, seed);
-      seed_outcome one = run_seed(settings);
+      const std::vector<fault> faults = faults_of(campaign, seed);
+      seed_outcome one = run_seed(settings, usual_parts(), faults);
       const bool again = seed % one_twice_in == 0;
       if (again) {
-        const seed_outcome second = run_seed(settings);
+        const seed_outcome second = run_seed(settings, usual_parts(), faults);
         one.cpu_seconds += second.cpu_seconds;
         if (second.fingerprint != one.fingerprint && one.invariant.empty()) {
           one.invariant = "repeatable";
@@ -158,6 +174,9 @@ campaign_outcome run_campaign(const campaign_settings& campaign,
       all.checks += one.checks;
       all.virtual_seconds += one.virtual_seconds;
       all.cpu_seconds += one.cpu_seconds;
+      all.faults += one.faults;
+      all.refused += one.refused;
+      all.plans += one.plans;
       add(all.network, one.network);
       if (one.invariant.empty()) continue;
       if (failed) failed(one);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/sim/faults.hpp"
 #include "actors/sim/world.hpp"
 
 namespace troupe::actors::sim {
@@ -22,6 +23,7 @@ struct campaign_settings {
   std::uint32_t members = 8;
   std::uint64_t steps = 50;
   std::optional<std::uint32_t> backups;  // nothing: drawn
+  std::uint32_t faults = 0;              // at most so many strike in a world; 0: none
   unsigned threads = 2;
 };
 // Of one seed of a campaign: from_seed() with what the campaign fixes. A wide world gets a model
@@ -35,13 +37,19 @@ struct seed_outcome {
   std::uint64_t fingerprint = 0, turns = 0, checks = 0;
   comm::network_counters network;
   double virtual_seconds = 0, cpu_seconds = 0;
+  std::uint32_t faults = 0, refused = 0, plans = 0;
+  std::vector<std::string> story;  // of the faults, in order
 };
-seed_outcome run_seed(const world_settings& settings, const world_parts& parts = usual_parts());
+seed_outcome run_seed(const world_settings& settings, const world_parts& parts = usual_parts(),
+                      const std::vector<fault>& faults = {});
+// The faults that strike in the world of a seed.
+std::vector<fault> faults_of(const campaign_settings& campaign, std::uint64_t seed);
 
 struct campaign_outcome {
   std::uint64_t seeds = 0, twice = 0, turns = 0, checks = 0;
   comm::network_counters network;
   double virtual_seconds = 0, cpu_seconds = 0, wall_seconds = 0;
+  std::uint64_t faults = 0, refused = 0, plans = 0;
   std::vector<seed_outcome> failures;  // by seed
 };
 // `failed` is told of each failure as it is found, by one thread at a time.

@@ -254,7 +254,6 @@ void world::run(time_since_start at_most) {
   while (!all_ended() && clock_.now() <= at_most) {
     if (!step_on()) break;
   }
-  stands_still_ = !all_ended();
 }
 
 void world::stop(std::size_t i, const std::string& why) {
@@ -270,19 +269,35 @@ void world::kill(std::size_t i, std::optional<std::chrono::nanoseconds> noticed_
   set_timer(i);
 }
 
+bool world::somebody_finished() const {
+  return std::ranges::any_of(members_, [](const auto& m) {
+    const std::optional<ending>& how = m->body->ended();
+    return !m->killed && how &&
+           (how->code == exit_code::ok || how->code == exit_code::interrupted);
+  });
+}
+
+bool world::over() const {
+  if (!somebody_finished()) return false;
+  return std::ranges::all_of(store_.plans.back().members, [this](const protocol::plan_member& m) {
+    const one& member = *members_[m.id.value];
+    return member.killed || member.life != m.life || member.body->ended();
+  });
+}
+
 std::string world::trouble() const {
   for (const auto& m : members_) {
-    if (m->killed) continue;
     const std::optional<ending>& how = m->body->ended();
-    if (how && how->our_own) return how->why;
+    if (!m->killed && how && how->our_own && how->code == exit_code::defect) return how->why;
   }
-  for (const auto& m : members_) {
-    const std::optional<ending>& how = m->body->ended();
-    if (!m->killed && how && how->code != exit_code::ok && how->code != exit_code::interrupted) {
-      return how->why;
+  if (somebody_finished()) return over() ? "" : "a member stands still";
+  for (const bool own : {true, false}) {
+    for (const auto& m : members_) {
+      const std::optional<ending>& how = m->body->ended();
+      if (!m->killed && how && how->our_own == own) return how->why;
     }
   }
-  return stands_still_ ? "the world stands still" : "";
+  return "the world stands still";
 }
 
 }  // namespace troupe::actors::sim

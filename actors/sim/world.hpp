@@ -83,6 +83,7 @@ class world {
   const memory_recorder& records(std::size_t i) const { return *members_[i]->records; }
   toy_computation& device(std::size_t i) { return *members_[i]->device; }
   memory_store& store() { return store_; }
+  const memory_store& store() const { return store_; }
   comm::simulated_network& network() { return network_; }
   void stop(std::size_t i, const std::string& why);
   // The process is gone, as after SIGKILL.
@@ -101,6 +102,12 @@ class world {
   void at(time_since_start when, std::function<void()> what) { time_.at(when, std::move(what)); }
   // All lines that anybody has recorded, by step; of equal ones one.
   const std::map<std::uint64_t, committed_step>& lines() const { return store_.lines; }
+
+  // Has a member come to the end of the run?
+  bool somebody_finished() const;
+  // ... and every member of the newest plan has ended? Whoever still wants to join is told by its
+  // launcher.
+  bool over() const;
 
   // Why the run did not end well: the first cause that a member named, or that it stands still.
   std::string trouble() const;
@@ -143,7 +150,6 @@ class world {
   std::set<std::pair<time_since_start, std::size_t>> timers_;
   std::size_t running_ = 0;
   std::uint64_t turns_ = 0, fingerprint_ = 0x9e3779b97f4a7c15ULL;
-  bool stands_still_ = false;
 };
 
 }  // namespace troupe::actors::sim

@@ -1,0 +1,185 @@
+#include "actors/sim/faults.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::actors::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::uint64_t mixed(std::uint64_t z) {
+  z += 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+// A process that a launcher starts again needs about that long.
+constexpr std::chrono::nanoseconds restart_pause = 30ms;
+
+}  // namespace
+
+std::vector<fault> faults_from_seed(std::uint64_t seed, std::uint32_t most, std::uint64_t steps) {
+  std::uint64_t state = mixed(seed ^ 0xfa017);
+  const auto draw = [&state](std::uint64_t below) { return (state = mixed(state)) % below; };
+  std::vector<fault> faults;
+  if (most == 0) return faults;
+  const std::uint64_t count = 1 + draw(most);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    fault f;
+    const std::uint64_t kind = draw(10);
+    f.kind = kind < 5   ? fault_kind::kill
+             : kind < 7 ? fault_kind::freeze
+             : kind < 9 ? fault_kind::cut
+                        : fault_kind::join;
+    f.after_step = 1 + draw(std::max<std::uint64_t>(1, steps * 2 / 3));
+    // Half of them at some moment of the next steps, half soon after, to meet a change of plans.
+    f.and_then = std::chrono::nanoseconds(draw(2) == 0 ? draw(20'000'000) : draw(2'000'000));
+    f.target = draw(3) == 0 ? 0 : static_cast<std::uint32_t>(1 + draw(16));
+    f.lasts = std::chrono::milliseconds(draw(2) == 0 ? draw(900) : draw(9000));
+    f.noticed = draw(4) != 0;
+    faults.push_back(f);
+  }
+  // Some follow each other closely.
+  if (faults.size() > 1 && draw(2) == 0) faults[1].after_step = faults[0].after_step;
+  return faults;
+}
+
+std::string to_text(const fault& f) {
+  const char* kind = f.kind == fault_kind::kill     ? "kill"
+                     : f.kind == fault_kind::freeze ? "freeze"
+                     : f.kind == fault_kind::cut    ? "cut"
+                                                    : "join";
+  return fmt::format("{} after step {} and {:.3f} ms, target {}, lasts {} ms{}", kind, f.after_step,
+                     1e-6 * static_cast<double>(f.and_then.count()), f.target,
+                     f.lasts / 1ms, f.noticed ? "" : ", unnoticed");
+}
+
+fault_driver::fault_driver(world& w, std::vector<fault> faults) : world_(w) {
+  for (fault& f : faults) faults_.push_back({f, false});
+  away_.resize(w.size());
+  restarting_.resize(w.size());
+}
+
+void fault_driver::tell(const std::string& what) {
+  told_.push_back(fmt::format("{:.3f} ms: {}", 1e-6 * static_cast<double>(world_.now().count()),
+                              what));
+}
+
+bool fault_driver::works(std::size_t i) const { return world_.lives(i) && !away_[i]; }
+
+// Would every block still have a holder that lives and can be reached?
+bool fault_driver::keeps_cover(std::size_t without) const {
+  if (world_.store().plans.empty()) return false;
+  const protocol::plan& plan = world_.store().plans.back();
+  const auto stays = [&](member_id id) {
+    const protocol::plan_member* m = plan.find(id);
+    return id.value != without && works(id.value) && world_.life(id.value) == m->life;
+  };
+  return std::ranges::all_of(plan.placement, [&](const protocol::placed_blocks& part) {
+    return stays(part.primary) || std::ranges::any_of(part.backups, stays);
+  });
+}
+
+void fault_driver::cut_off(std::size_t i, bool cut) {
+  for (std::size_t other = 0; other < world_.size(); ++other) {
+    if (other == i) continue;
+    const auto a = world_.process(i), b = world_.process(other);
+    if (cut) {
+      world_.network().cut(a, b);
+      world_.network().cut(b, a);
+    } else {
+      world_.network().heal(a, b);
+      world_.network().heal(b, a);
+    }
+  }
+}
+
+void fault_driver::strike(const fault& f) {
+  if (f.kind == fault_kind::join) {
+    ++struck_;
+    const std::size_t i = world_.add_member();
+    away_.resize(world_.size());
+    restarting_.resize(world_.size());
+    return tell(fmt::format("member {} joins", i));
+  }
+  if (world_.store().plans.empty()) return;
+  std::vector<std::size_t> living;
+  for (std::size_t i = 0; i < world_.size(); ++i) {
+    if (works(i)) living.push_back(i);
+  }
+  std::size_t target = world_.store().plans.back().coordinator.value;
+  if (f.target != 0 && !living.empty()) target = living[(f.target - 1) % living.size()];
+  if (!works(target) || !keeps_cover(target)) {
+    ++refused_;
+    return tell(fmt::format("refused: {} of member {}", to_text(f), target));
+  }
+  ++struck_;
+  tell(fmt::format("{} of member {}", to_text(f), target));
+  const incarnation life = world_.life(target);
+  if (f.kind == fault_kind::kill) {
+    world_.kill(target, f.noticed ? std::optional<std::chrono::nanoseconds>(
+                                        3ms + f.and_then % std::chrono::nanoseconds(5ms))
+                                  : std::nullopt);
+    return;
+  }
+  away_[target] = true;
+  const bool frozen = f.kind == fault_kind::freeze;
+  if (frozen) {
+    world_.freeze(target);
+  } else {
+    cut_off(target, true);
+  }
+  world_.at(world_.now() + f.lasts, [this, target, life, frozen] {
+    away_[target] = false;
+    tell(fmt::format("member {} is back", target));
+    if (world_.life(target) != life) return;
+    if (frozen) {
+      world_.thaw(target);
+    } else {
+      cut_off(target, false);
+    }
+  });
+}
+
+// The launcher: whoever has ended comes again.
+void fault_driver::start_again(std::size_t i) {
+  restarting_[i] = true;
+  world_.at(world_.now() + restart_pause, [this, i] {
+    restarting_[i] = false;
+    if (world_.lives(i)) return;
+    if (const auto& how = world_.ended(i)) {
+      if (how->code == exit_code::ok || how->code == exit_code::defect) return;
+      tell(fmt::format("member {} had ended: {}", i, how->why));
+    }
+    tell(fmt::format("member {} is started again", i));
+    world_.revive(i);
+  });
+}
+
+void fault_driver::look() {
+  const std::uint64_t recorded = world_.lines().size();
+  for (due_fault& f : faults_) {
+    if (f.set || recorded < f.what.after_step) continue;
+    f.set = true;
+    world_.at(world_.now() + f.what.and_then, [this, what = f.what] { strike(what); });
+  }
+  if (world_.somebody_finished()) return;
+  for (std::size_t i = 0; i < world_.size(); ++i) {
+    if (world_.lives(i) || restarting_[i] || away_[i]) continue;
+    const auto& how = world_.ended(i);
+    if (how && how->code == exit_code::defect) continue;
+    start_again(i);
+  }
+}
+
+void fault_driver::run(time_since_start at_most) {
+  while (world_.now() <= at_most) {
+    look();
+    if (world_.over() || !world_.step_on()) return;
+  }
+}
+
+}  // namespace troupe::actors::sim

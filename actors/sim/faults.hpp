@@ -1,0 +1,69 @@
+// Faults in a simulated world: which ones, drawn from the seed, and when each strikes. A fault waits
+// for a step to be recorded and a while more, so it may fall into any moment of a step, of a change
+// of plans, or of the fault before. Guarded as docs/chaos.md says: none strikes that would take the
+// last living holder of some block, because then the world must wait or return to a checkpoint.
+//
+// What a launcher does is done here too: a process that has ended, because it was killed or
+// expelled, is started again in its slot.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "actors/sim/world.hpp"
+
+namespace troupe::actors::sim {
+
+enum class fault_kind : std::uint8_t { kill, freeze, cut, join };
+
+struct fault {
+  fault_kind kind = fault_kind::kill;
+  std::uint64_t after_step = 0;
+  std::chrono::nanoseconds and_then{};  // this long after the step is recorded
+  std::uint32_t target = 0;             // of those who live then, counted on; 0: the coordinator
+  std::chrono::nanoseconds lasts{};     // freeze and cut
+  bool noticed = true;                  // a kill: the network tells its peers
+};
+
+// Up to `most` of them, at least one; the steps in which they strike are in the first two thirds.
+std::vector<fault> faults_from_seed(std::uint64_t seed, std::uint32_t most, std::uint64_t steps);
+std::string to_text(const fault& f);
+
+class fault_driver {
+ public:
+  // The world outlives the driver.
+  fault_driver(world& w, std::vector<fault> faults);
+
+  // Runs the world to its end, or until virtual time is over.
+  void run(time_since_start at_most);
+
+  // How many struck, with proof, and how many the guard refused.
+  std::uint32_t struck() const { return struck_; }
+  std::uint32_t refused() const { return refused_; }
+  // What happened when, for whoever looks at a failed seed.
+  const std::vector<std::string>& told() const { return told_; }
+
+ private:
+  struct due_fault {
+    fault what;
+    bool set = false;
+  };
+  void look();
+  void strike(const fault& f);
+  void start_again(std::size_t i);
+  void cut_off(std::size_t i, bool cut);
+  bool keeps_cover(std::size_t without) const;
+  bool works(std::size_t i) const;
+  void tell(const std::string& what);
+
+  world& world_;
+  std::vector<due_fault> faults_;
+  std::vector<bool> away_;        // frozen or cut off, by slot
+  std::vector<bool> restarting_;  // by slot
+  std::uint32_t struck_ = 0, refused_ = 0;
+  std::vector<std::string> told_;
+};
+
+}  // namespace troupe::actors::sim
