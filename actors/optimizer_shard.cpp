@@ -31,6 +31,17 @@ std::vector<node_key> inputs_of(const protocol::plan& plan, const world_shape& s
   return inputs;
 }
 
+// Ranks that compute with the block's parameters and do not hold it in the plan.
+std::vector<member_id> readers_of(const protocol::plan& plan, block_id block) {
+  const protocol::placed_blocks& held = plan.holders_of(block);
+  std::vector<member_id> readers;
+  for (const protocol::plan_member& m : plan.members) {
+    const bool holds = m.id == held.primary || std::ranges::binary_search(held.backups, m.id);
+    if (m.leaves > 0 && !holds) readers.push_back(m.id);
+  }
+  return readers;
+}
+
 // The update that a decision brings, told to the shard when it has ended.
 void update(const caf::actor& self, const shared_context& around, block_id block,
             const protocol::decision_record& record) {
@@ -118,11 +129,7 @@ caf::behavior primary_shard(caf::stateful_actor<primary_state>* self, shared_con
     state.blocks.emplace(
         block, primary_block(block, around->plan.base,
                              inputs_of(around->plan, around->work.shape(), block), held.backups));
-    std::vector<member_id>& readers = state.readers[block];
-    for (const protocol::plan_member& m : around->plan.members) {
-      const bool holds = m.id == held.primary || std::ranges::binary_search(held.backups, m.id);
-      if (m.leaves > 0 && !holds) readers.push_back(m.id);
-    }
+    state.readers[block] = readers_of(around->plan, block);
   }
   const auto node = [self](std::uint64_t step, const node_key& key) {
     primary_state& s = self->state;
@@ -165,8 +172,9 @@ caf::behavior primary_shard(caf::stateful_actor<primary_state>* self, shared_con
       while_current<give_parameters>(
           around,
           [self](const give_parameters& m) {
-            for (const auto& [id, readers] : self->state.readers) {
-              for (const member_id reader : readers) {
+            // Also to one whose copy has begun meanwhile: its step needs the base's parameters.
+            for (const auto& [id, block] : self->state.blocks) {
+              for (const member_id reader : readers_of(self->state.around->plan, id)) {
                 if (!std::ranges::binary_search(m.to, reader)) continue;
                 self->state.around->bulk.send_parameters(reader, {id, m.base});
               }
