@@ -20,6 +20,7 @@ toy_computation::toy_computation(const toy_shape& toy, timeline& time, const clo
       computed_(std::move(computed)) {}
 
 void toy_computation::adopt(const member_share& share) {
+  ++share_number_;  // what the share before has still to do reads memory that ends here
   share_ = share;
   held_ = {share.primary.begin(), share.primary.end()};
   held_.insert(share.backup.begin(), share.backup.end());
@@ -50,7 +51,9 @@ void toy_computation::initialize(completion done) {
 
 void toy_computation::queue(std::deque<job>& jobs, time_since_start takes,
                             std::function<void()> work) {
-  jobs.push_back({takes, std::move(work)});
+  jobs.push_back({takes, [this, number = share_number_, work = std::move(work)] {
+                    if (number == share_number_) work();
+                  }});
   if (!busy_) run_next();
 }
 

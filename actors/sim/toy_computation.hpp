@@ -89,6 +89,7 @@ class toy_computation : public computation {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 
   member_share share_;
+  std::uint64_t share_number_ = 0;  // rises with every adopt(): jobs of an older share do nothing
   std::map<block_id, toy_state> states_;  // of the whole model
   std::set<block_id> held_;
   std::map<std::pair<block_id, std::uint64_t>, toy_block> sums_;  // by parity of the step
