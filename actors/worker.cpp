@@ -162,6 +162,9 @@ status worker_state::open_generation(protocol::plan plan) {
   unlinked_.clear();
   bulk_connected_ = state_here_ = ready_said_ = false;
   gone_.clear();
+  suspects_.clear();
+  accused_.clear();
+  complaints_.clear();
   owed_.clear();
   collecting_.reset();
   missing_blocks_.clear();
@@ -304,7 +307,7 @@ void worker_state::take(const incoming& m) {
   if (const auto* question = std::get_if<protocol::collect>(&m.what))
     return take(m.from, *question);
   if (const auto* answer = std::get_if<protocol::promise>(&m.what)) return take(m.from, *answer);
-  if (const auto* gone = std::get_if<protocol::member_gone>(&m.what)) return take(*gone);
+  if (const auto* gone = std::get_if<protocol::member_gone>(&m.what)) return take(m.from, *gone);
   if (const auto* table = std::get_if<protocol::address_table>(&m.what)) {
     if (context_ && !context_->over) connect_bulk(*table);
   }

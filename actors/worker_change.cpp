@@ -60,6 +60,7 @@ void worker_state::take(member_id from, const protocol::collect& m) {
   if (noticed_ == time_since_start{}) noticed_ = now();
   promise_next(m.next);
   owed_.insert(from);
+  collector_ = from;
   answer_promises();
   collect_after_others(settings().evict, "the plan that was promised did not come");
 }
@@ -103,6 +104,7 @@ void worker_state::collect_after_others(std::chrono::nanoseconds pause, const st
   if (!context_) return;
   std::set<member_id> away;
   for (const auto& [id, how] : gone_) away.insert(id);
+  for (const auto& [id, how] : suspects_) away.insert(id);
   const auto turn = protocol::turn_to_collect(context_->plan, self(), away, settings().suspect);
   if (!turn) return;
   actor_->delayed_send(self_, pause + *turn,
@@ -112,7 +114,12 @@ void worker_state::collect_after_others(std::chrono::nanoseconds pause, const st
 void worker_state::collect_now(const std::string& why) {
   if (phase_ >= phase::ending || !context_ || collecting_ || next_) return;
   collecting_.emplace(context_->plan);
+  collector_ = self();
   collect_why_ = why;
+  for (const auto& [id, how] : std::exchange(suspects_, {})) {
+    const protocol::plan_member* m = context_->plan.find(id);
+    if (m != nullptr && m->life == how.life && !is_heard(id)) give_up(*m, how);
+  }
   for (const auto& [id, how] : gone_) collecting_->gone(id, how.proven);
   for (const auto& [id, who] : newcomers_) collecting_->newcomer(candidate_from(who));
   const generation next = collecting_->next();
@@ -263,14 +270,28 @@ void worker_state::not_published(const error& why) {
 
 // --- who is gone ---
 
-void worker_state::take(const protocol::member_gone& m) {
-  if (!context_ || phase_ >= phase::ending) return;
+// Another member cannot reach one that is heard here. Both live, so one of the two has to leave if
+// it lasts: the one that more members complain about, of two with as many the one that came later.
+void worker_state::take(member_id from, const protocol::member_gone& m) {
+  if (!coordinates() || context_->over || phase_ >= phase::ending) return;
   const protocol::plan_member* listed = context_->plan.find(m.who);
-  if (listed == nullptr || listed->life != m.life || m.who == self()) return;
-  // One who is heard here is cut off there at most: its own silence will tell.
+  if (listed == nullptr || listed->life != m.life || m.who == self() || from == m.who) return;
   const std::optional<time_since_start> heard = gate().last_heard(m.who);
-  if (!m.proven && heard && now() - *heard < settings().suspect) return;
-  lose(m.who, m.how, m.proven);
+  if (!links_.contains(m.who) || !heard || now() - *heard > settings().suspect) return;
+  unsigned& told = complaints_[{from, m.who}];
+  if (++told < complaints_to_part) return;
+  const auto against = [&](member_id who) {
+    return std::ranges::count_if(complaints_, [&](const auto& c) {
+      return c.first.second == who && c.second >= complaints_to_part;
+    });
+  };
+  member_id leaves = m.who;
+  if (from != self() && (against(from) > against(m.who) ||
+                         (against(from) == against(m.who) && from > m.who))) {
+    leaves = from;
+  }
+  lose(leaves, fmt::format("it and {} do not reach each other: {}",
+                           name_of(leaves == from ? m.who : from), m.how));
 }
 
 void worker_state::lose(member_id who, const std::string& how, bool proven) {
@@ -281,20 +302,44 @@ void worker_state::lose(member_id who, const std::string& how, bool proven) {
   }
   const protocol::plan_member* listed = context_->plan.find(who);
   if (listed == nullptr || is_gone(*listed)) return;
-  if (noticed_ == time_since_start{}) noticed_ = now();
-  gone_[who] = {listed->life, proven, how};
-  if (!newcomers_.contains(who)) drop_peer(who);
-  if (collecting_) {
-    collecting_->gone(who, proven);
-    if (newcomers_.contains(who)) collecting_->newcomer(candidate_from(newcomers_.at(who)));
+  if (collecting_ || (coordinates() && !context_->over)) {
+    if (noticed_ == time_since_start{}) noticed_ = now();
+    give_up(*listed, {listed->life, proven, how});
+    if (!collecting_) return collect_now(fmt::format("{} is lost: {}", name_of(who), how));
     return publish_if_complete();
   }
-  const std::string why = fmt::format("{} is lost: {}", name_of(who), how);
-  if (coordinates() && !context_->over) return collect_now(why);
-  if (who == context_->plan.coordinator || context_->over) {
-    return collect_after_others(std::chrono::nanoseconds(0), why);
+  // It may be this member that is cut off: what it says is weighed by others.
+  suspects_[who] = {listed->life, proven, how};
+  const bool leads = context_->over ? who == collector_ : who == context_->plan.coordinator;
+  if (leads) {
+    if (noticed_ == time_since_start{}) noticed_ = now();
+    return collect_after_others(std::chrono::nanoseconds(0),
+                                fmt::format("{} is lost: {}", name_of(who), how));
   }
   mail_->to_coordinator(protocol::member_gone{who, listed->life, proven, how});
+}
+
+void worker_state::give_up(const protocol::plan_member& m, const loss& how) {
+  gone_[m.id] = how;
+  const auto newcomer = newcomers_.find(m.id);
+  if (newcomer == newcomers_.end()) drop_peer(m.id);
+  if (!collecting_) return;
+  collecting_->gone(m.id, how.proven);
+  if (newcomer != newcomers_.end()) collecting_->newcomer(candidate_from(newcomer->second));
+}
+
+// Is the member heard, over a link that is there?
+bool worker_state::is_heard(member_id who) const {
+  const std::optional<time_since_start> heard = around_->gate.last_heard(who);
+  return links_.contains(who) && heard && now() - *heard <= settings().suspect;
+}
+
+void worker_state::collect_in_turn(generation next, const std::string& why) {
+  if (!context_ || next.value != context_->plan.number.value + 1 || collecting_) return;
+  const member_id leads = context_->over ? collector_ : context_->plan.coordinator;
+  // It is back, and asks or decides itself.
+  if (leads != self() && suspects_.contains(leads) && is_heard(leads)) return;
+  collect_now(why);
 }
 
 }  // namespace troupe::actors

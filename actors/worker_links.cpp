@@ -140,6 +140,11 @@ void worker_state::links_to(member_id who) {
   if (known) dial_after(context_ ? pause : std::chrono::nanoseconds(0), who);
 }
 
+void worker_state::links_to_later(member_id who) {
+  (void)redial_->missing(who, now());
+  dial_after(settings().suspect / 4, who);
+}
+
 void worker_state::dial_after(std::chrono::nanoseconds pause, member_id who) {
   if (pause.count() == 0) return dial(who);
   actor_->delayed_send(self_, pause, dial_again{who});
@@ -169,7 +174,16 @@ void worker_state::not_met(const not_introduced& m) {
     const std::chrono::nanoseconds pause = redial_->failed(who, m.reached, now(), silence());
     if (pause != redial::never) return dial_after(pause, who);
   }
-  if (context_) return lose(who, m.why);
+  if (context_) {
+    lose(who, m.why);
+    // Whoever does not decide that it is gone goes on trying.
+    const protocol::plan_member* listed = context_->plan.find(who);
+    if (phase_ < phase::ending && listed != nullptr && !is_gone(*listed)) {
+      redial_->linked(who);
+      links_to_later(who);
+    }
+    return;
+  }
   if (!settings().joins && !m.refused && others_->find(who) != nullptr) return lose(who, m.why);
   if (!m.refused && now() < give_up_convener_) {
     // What the directory says may be of an earlier start: somebody will come.
@@ -215,10 +229,13 @@ void worker_state::beat(time_since_start due) {
       const time_since_start heard =
           std::max(watching_since_, gate().last_heard(id).value_or(watching_since_));
       if (late || now() - heard <= silence()) continue;
+      time_since_start& said = accused_[id];
+      if (said != time_since_start{} && now() - said < settings().suspect) continue;
+      said = now();
       lose(id, fmt::format(
                    "nothing was heard of it for {} ms (fault_tolerance.evict_ms)",
                    std::chrono::duration_cast<std::chrono::milliseconds>(now() - heard).count()));
-      break;
+      if (phase_ >= phase::ending || context_->over) break;
     }
   }
   actor_->delayed_send(self_, settings().heartbeat, pulse{now() + settings().heartbeat});

@@ -61,9 +61,7 @@ class worker_state {
   // From plan to plan.
   void want_change();
   void collect_now(const std::string& why);
-  void collect_in_turn(generation next, const std::string& why) {
-    if (context_ && next.value == context_->plan.number.value + 1) collect_now(why);
-  }
+  void collect_in_turn(generation next, const std::string& why);
   void repeat_question(generation next);
   void stop_waiting(generation next);
   void still();
@@ -120,6 +118,7 @@ class worker_state {
   bool welcome(const introduced& m);
   bool welcome_to_world(const comm::facts& who);
   void links_to(member_id who);
+  void links_to_later(member_id who);
   void dial_after(std::chrono::nanoseconds pause, member_id who);
   // How long a member may be silent; at the start some are slow to take what they hold.
   std::chrono::nanoseconds silence() const {
@@ -143,7 +142,9 @@ class worker_state {
   protocol::promise my_promise() const;
   void take(member_id from, const protocol::collect& m);
   void take(member_id from, const protocol::promise& m);
-  void take(const protocol::member_gone& m);
+  void take(member_id from, const protocol::member_gone& m);
+  void give_up(const protocol::plan_member& m, const loss& how);
+  bool is_heard(member_id who) const;
   void ask_for_promises();
   void collect_after_others(std::chrono::nanoseconds pause, const std::string& why);
   void publish_if_complete();
@@ -190,6 +191,11 @@ class worker_state {
   // From plan to plan.
   std::map<member_id, incarnation> lives_;      // of peers
   std::map<member_id, loss> gone_;              // of members of the present plan
+  std::map<member_id, loss> suspects_;  // ... that this member alone cannot reach
+  std::map<member_id, time_since_start> accused_;  // when it last said so
+  static constexpr unsigned complaints_to_part = 3;
+  std::map<std::pair<member_id, member_id>, unsigned> complaints_;  // from, about
+  member_id collector_;  // whoever asked for the last promise
   std::map<member_id, comm::facts> newcomers_;  // linked, and not in a plan yet
   generation promised_;                         // highest number that was promised
   std::set<member_id> owed_;                    // who is waiting for this member's promise
