@@ -79,31 +79,45 @@ bool launch_outcome::member_runs() const {
   return std::ranges::any_of(workers_, [](const state& w) { return w.running && w.member; });
 }
 
+// A loss is made up for by a successor that the newest plan names, and by a newest plan that does
+// without.
+void launch_outcome::forget_what_was_made_up_for() {
+  const bool goes_on = member_runs();
+  std::erase_if(ends_, [&](const past_end& e) {
+    const state& now = workers_[e.worker];
+    if (e.how == manner::orderly) return false;
+    return now.running ? now.replaces && now.member : goes_on && !now.member;
+  });
+}
+
 void launch_outcome::ended(std::size_t worker, worker_end end, time_since_start now) {
   state& w = workers_.at(worker);
   ensure(w.running, "a worker process ended twice");
-  // Whoever is in the world has made good for the processes before it.
-  std::erase_if(ends_, [&](const past_end& e) {
-    const state& later = workers_[e.worker];
-    return later.running && later.replaces && later.member;
-  });
+  forget_what_was_made_up_for();
   w.running = false;
   w.last_end = end;
   --running_;
 
   const manner how = manner_of(end);
   const bool goes_on = member_runs();
-  const bool left = how == manner::orderly && !w.member && goes_on;
-  ends_.push_back({worker, w.about.process, end, how, w.told, left, !ending_ && !noticed_});
-  if (left || w.told) return;
+  // Who left by a plan, or was refused: neither is needed by those who are in.
+  const bool outlived = goes_on && ((how == manner::orderly && !w.member) ||
+                                    (how == manner::lasting && is_useless(w)));
+  ends_.push_back({worker, w.about.process, end, how, w.told, outlived, !ending_ && !noticed_});
+  const std::string what =
+      fmt::format("{} (process {}) {}", w.about.name, w.about.process, short_end(end));
+  if (outlived && how == manner::lasting && !w.told) {
+    news_.push_back(what +
+                    "; it is not started again, as that would only be repeated; the others "
+                    "go on");
+  }
+  if (outlived || w.told) return;
   if (how == manner::orderly) return begin_to_end(now, patience_.to_finish);
   if (how == manner::lasting || !goes_on) return begin_to_end(now, patience_.to_notice);
   if (ending_ || noticed_) return;
   // A world that ends does so one worker after the other: who ended with 69 may not be the last.
   const bool calm = !end.by_signal && end.number == too_few;
-  plan_restart(worker,
-               fmt::format("{} (process {}) {}", w.about.name, w.about.process, short_end(end)),
-               now, calm);
+  plan_restart(worker, what, now, calm);
 }
 
 void launch_outcome::plan_restart(std::size_t worker, const std::string& what, time_since_start now,
@@ -192,7 +206,7 @@ std::optional<time_since_start> launch_outcome::next_due() const {
 // Somebody was there to the end, so what was lost on the way did not end the run.
 bool launch_outcome::is_orderly() const {
   return std::ranges::any_of(
-      ends_, [&](const past_end& e) { return !e.told && !e.left && e.how == manner::orderly; });
+      ends_, [&](const past_end& e) { return !e.told && !e.outlived && e.how == manner::orderly; });
 }
 
 // A reason that stays comes before all others: the same command would only find it again.
@@ -215,7 +229,7 @@ int launch_outcome::code() const {
     return cause->end.by_signal ? too_few : cause->end.number;
   }
   const bool all_done = std::ranges::all_of(ends_, [&](const past_end& e) {
-    return e.told || e.left || went_wrong(e) || (!e.end.by_signal && e.end.number == ok);
+    return e.told || e.outlived || went_wrong(e) || (!e.end.by_signal && e.end.number == ok);
   });
   return all_done && is_orderly() ? ok : interrupted;
 }

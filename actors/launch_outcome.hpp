@@ -93,20 +93,23 @@ class launch_outcome {
     std::optional<time_since_start> restart_at = {};
   };
   enum class manner : std::uint8_t { orderly, curable, lasting };
-  struct past_end {  // of a process that nobody has replaced in the world
+  struct past_end {  // of a process that the world has not made up for
     std::size_t worker;
     int process;
     worker_end end;
     manner how;
-    bool told;     // or of no use: its end says nothing
-    bool left;     // in order, and the world went on
-    bool in_time;  // before the run was ending
+    bool told;      // or of no use: its end says nothing
+    bool outlived;  // it was not needed any more, or not yet, and the world went on
+    bool in_time;   // before the run was ending
   };
 
   manner manner_of(worker_end end) const;
-  static bool went_wrong(const past_end& e) { return !e.told && e.how != manner::orderly; }
+  static bool went_wrong(const past_end& e) {
+    return !e.told && !e.outlived && e.how != manner::orderly;
+  }
   bool is_useless(const state& w) const { return w.replaces && !w.member; }
   bool member_runs() const;
+  void forget_what_was_made_up_for();
   void plan_restart(std::size_t worker, const std::string& what, time_since_start now, bool calm);
   void begin_to_end(time_since_start now, time_since_start patience);
   time_since_start tell_at(const state& w) const;

@@ -24,10 +24,13 @@ namespace {
 
 // Everything that allocates is done before the fork.
 struct prepared {
-  std::vector<std::string> environment;
+  std::vector<std::string> arguments, environment;
   std::vector<char*> argv, envp;
 
-  prepared(const worker_start& start, bool again) {
+  prepared(const worker_start& start, bool again, std::optional<incarnation> life)
+      : arguments(start.arguments) {
+    if (again) arguments.insert(arguments.end(), start.again.begin(), start.again.end());
+    if (life) arguments.insert(arguments.end(), {"--life", fmt::format("{}", life->value)});
     for (char** at = environ; *at != nullptr; ++at) {
       const std::string_view old = *at;
       const bool replaced = std::ranges::any_of(
@@ -35,10 +38,7 @@ struct prepared {
       if (!replaced) environment.emplace_back(old);
     }
     for (const auto& [name, value] : start.environment) environment.push_back(name + "=" + value);
-    for (const std::string& a : start.arguments) argv.push_back(const_cast<char*>(a.c_str()));
-    if (again) {
-      for (const std::string& a : start.again) argv.push_back(const_cast<char*>(a.c_str()));
-    }
+    for (std::string& a : arguments) argv.push_back(a.data());
     for (std::string& e : environment) envp.push_back(e.data());
     argv.push_back(nullptr);
     envp.push_back(nullptr);
@@ -99,21 +99,22 @@ class launcher {
  private:
   struct process {
     pid_t id;
-    int end_fd;            // readable once it has ended; -1: its end is taken
-    incarnation earliest;  // its life is this or a later one
+    int end_fd;  // readable once it has ended; -1: its end is taken
+    std::optional<incarnation> life;
   };
 
   std::optional<process> start(const worker_start& worker, bool again) const {
-    const prepared ready(worker, again);
+    std::optional<incarnation> life;
+    if (hooks_.next_life) life = hooks_.next_life();
+    const prepared ready(worker, again, life);
     const pid_t self = getpid();
-    const auto born = real_clock().wall().time_since_epoch();
     const pid_t id = fork();
     if (id == 0) become_worker(hooks_.program, ready, self, before_);
     if (id < 0) return std::nullopt;
     setpgid(id, id);  // whoever is first; it must be so before a signal is sent to the group
     const int end_fd = static_cast<int>(syscall(SYS_pidfd_open, id, 0));
     ensure(end_fd >= 0, "the system has no pidfd (Linux 5.3 is needed)");
-    return process{id, end_fd, incarnation(static_cast<std::uint64_t>(born.count()))};
+    return process{id, end_fd, life};
   }
 
   void start_again() {
@@ -167,7 +168,7 @@ class launcher {
     std::vector<bool> members;
     for (std::size_t i = 0; i < workers_.size(); ++i) {
       members.push_back(std::ranges::any_of(*named, [&](const life_in_plan& m) {
-        return m.name == workers_[i].name && processes_[i].earliest <= m.life;
+        return m.name == workers_[i].name && m.life == processes_[i].life;
       }));
     }
     outcome_->in_world(members);

@@ -32,14 +32,17 @@ struct worker_start {
 // One of those that the newest plan names.
 struct life_in_plan {
   std::string name;  // of its slot
-  incarnation life;  // counts from the wall clock at the start of its process
+  incarnation life;
 };
 
 struct launcher_hooks {
   std::string program = "/proc/self/exe";
   launch_patience patience = {};
   restart_rule restarts = {};
-  // Read when a worker has ended; nothing: not to be had. Empty: all that run count as members.
+  // A higher one each time, for the next process: passed on to it with --life. Needed to know it
+  // again in the newest plan, which is read when a worker has ended (nothing: not to be had). Both
+  // may be empty; then all that run count as members.
+  std::function<incarnation()> next_life = {};
   std::function<std::optional<std::vector<life_in_plan>>()> newest_plan = {};
   std::function<void(const std::string& line)> say = {};  // empty: to stderr
 };

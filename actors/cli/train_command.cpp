@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -88,6 +89,11 @@ std::vector<worker_start> starts_of(const common_options& options, const config:
   return starts;
 }
 
+// Higher than that of any process before in the same slot, whoever started that.
+incarnation new_life() {
+  return incarnation(static_cast<std::uint64_t>(real_clock().wall().time_since_epoch().count()));
+}
+
 launcher_hooks hooks_of(const config::settings& s, const run_directory& run) {
   const auto& f = s.fault_tolerance;
   const auto time = [](double seconds) {
@@ -97,6 +103,9 @@ launcher_hooks hooks_of(const config::settings& s, const run_directory& run) {
   hooks.patience.to_finish = hooks.patience.to_leave = time(f.drain_grace_seconds);
   hooks.restarts.limit = static_cast<int>(f.max_restarts);
   hooks.restarts.window = time(f.restart_window_seconds);
+  hooks.next_life = [last = incarnation(0)]() mutable {
+    return last = std::max(new_life(), incarnation(last.value + 1));
+  };
   hooks.newest_plan = [&run]() -> std::optional<std::vector<life_in_plan>> {
     const auto plans = read_plans(real_file_system(), run.path(), run.run_id());
     if (!plans) return std::nullopt;
@@ -254,6 +263,8 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
       .add_option("--world", wish.world, "members that start together; the slot must be below")
       ->check(CLI::Range(1, 1 << 20));
   line.app().add_flag("--join", wish.joins, "enter a world that is there, never begin one");
+  std::uint64_t life = 0;
+  line.app().add_option("--life", life, "its number in its slot, higher than any before");
   line.app().add_option("--lock-fd", wish.lock_fd, "the launcher's open lock of the run directory");
   if (const auto code = line.parse(args, out, err)) return *code;
   if (const int code = check_resume(options, err); code != 0) return code;
@@ -266,8 +277,9 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   if (!loaded) return fail(loaded.failure(), err);
   result<run_directory> run = wish.enter(real_file_system(), options.run_dir, real_clock());
   if (!run) return fail(run.failure(), err);
-  result<place_in_world> place = wish.place_in(real_file_system(), *run, real_clock());
+  result<place_in_world> place = wish.place_in(real_file_system(), *run);
   if (!place) return fail(place.failure(), err);
+  place->life = life > 0 ? incarnation(life) : new_life();
   console_settings shown =
       console_settings::detect(options.quiet, loaded->settings.metrics.disable_color_printing);
   shown.log_file = join_path(run->file("logs"), place->name + ".log");

@@ -58,8 +58,7 @@ result<run_directory> worker_wish::enter(file_system& files, const std::string& 
                    : run_directory::open(files, path);
 }
 
-result<place_in_world> worker_wish::place_in(file_system& files, const run_directory& run,
-                                             const clock_source& clock) const {
+result<place_in_world> worker_wish::place_in(file_system& files, const run_directory& run) const {
   place_in_world place;
   place.joins = joins || run.lock_fd() < 0;
   if (!name.empty()) {
@@ -71,7 +70,6 @@ result<place_in_world> worker_wish::place_in(file_system& files, const run_direc
   }
   place.slot = *slot_of(place.name);
   place.expected = world.value_or(1);
-  place.life = incarnation(static_cast<std::uint64_t>(clock.wall().time_since_epoch().count()));
   return place;
 }
 

@@ -26,11 +26,10 @@ struct worker_wish {
   status check() const;
   result<run_directory> enter(file_system& files, const std::string& path,
                               const clock_source& clock) const;
-  // Its life counts from the wall clock, which a launcher compares with what a plan says. Without a
-  // name it is the lowest slot that the newest plan leaves free. Another one may choose the same at
-  // the same time: the coordinator takes the first and refuses the other.
-  result<place_in_world> place_in(file_system& files, const run_directory& run,
-                                  const clock_source& clock) const;
+  // All but its life. Without a name it is the lowest slot that the newest plan leaves free.
+  // Another one may choose the same at the same time: the coordinator takes the first and refuses
+  // the other.
+  result<place_in_world> place_in(file_system& files, const run_directory& run) const;
 };
 
 std::string name_of_slot(std::uint32_t slot);  // "worker-3"

@@ -361,6 +361,40 @@ TEST(launch_outcome, whoever_left_the_world_in_order_while_it_goes_on_ends_nothi
   }
 }
 
+TEST(launch_outcome, a_newcomer_that_is_refused_ends_nothing_and_is_not_sent_again) {
+  for (const int code : {64, 65, 73, 78}) {
+    launch_outcome o = world_of(3);
+    o.in_world({true, true, true});
+    o.ended(2, killed(SIGKILL), seconds(10));
+    o.restarted(2, 456);
+    o.take_news();
+    o.in_world({true, true, false});
+    o.ended(2, exited(code), seconds(11));
+    EXPECT_EQ(o.next_due(), std::nullopt);
+    EXPECT_THAT(o.take_news(),
+                ElementsAre(HasSubstr("worker-2 (process 456) ended with exit code " +
+                                      std::to_string(code) + "; it is not started again")));
+    o.in_world({true, true, false});
+    o.ended(0, exited(0), seconds(20));
+    o.ended(1, exited(0), seconds(20));
+    EXPECT_EQ(o.code(), 0);
+    EXPECT_EQ(o.last_words(), "");
+  }
+}
+
+TEST(launch_outcome, a_loss_that_the_world_went_on_without_is_not_the_cause_of_its_end_later) {
+  launch_outcome o = world_of(3, at_most(0));
+  o.in_world({true, true, true});
+  o.ended(2, killed(SIGKILL), seconds(10));
+  o.in_world({true, true, false});
+  o.ended(1, exited(74), seconds(5000));
+  o.in_world({true, true, false});
+  o.ended(0, exited(69), seconds(5000));
+  EXPECT_EQ(o.code(), 74);
+  EXPECT_THAT(o.last_words(), HasSubstr("worker-1 on gpu03 (process 101) ended with exit code 74"));
+  EXPECT_THAT(o.last_words(), Not(HasSubstr("worker-2")));
+}
+
 TEST(launch_outcome, whoever_only_left_does_not_make_the_loss_of_the_rest_an_orderly_end) {
   launch_outcome o = world_of(2);
   o.in_world({true, false});

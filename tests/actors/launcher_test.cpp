@@ -200,12 +200,10 @@ TEST(launcher, a_worker_that_dies_again_and_again_is_left_out_in_the_end) {
 TEST(launcher, whoever_is_in_no_plan_yet_cannot_carry_the_run_when_all_others_are_lost) {
   const line_pipe up;
   launcher_hooks hooks;
-  // Made once, when both first processes had begun: later ones are in no plan.
-  std::optional<incarnation> then;
-  hooks.newest_plan = [&] {
-    const auto now = real_clock().wall().time_since_epoch().count();
-    if (!then) then = incarnation(static_cast<std::uint64_t>(now));
-    return std::optional(std::vector<life_in_plan>{{"worker-0", *then}, {"worker-1", *then}});
+  hooks.next_life = [next = std::uint64_t{1}]() mutable { return incarnation(next++); };
+  hooks.newest_plan = [] {
+    return std::optional(std::vector<life_in_plan>{{"worker-0", incarnation(1)},  // the first two
+                                                   {"worker-1", incarnation(2)}});
   };
   const ending e =
       launch({shell("worker-0", up.read() + "kill -9 $$"),
@@ -217,6 +215,21 @@ TEST(launcher, whoever_is_in_no_plan_yet_cannot_carry_the_run_when_all_others_ar
   EXPECT_THAT(e.lines, Contains(HasSubstr("was killed by signal 9")));
   EXPECT_THAT(e.lines, Contains("stopped because of it: worker-0"));
   EXPECT_TRUE(no_child_is_left());
+}
+
+TEST(launcher, every_process_gets_a_life_of_its_own) {
+  launcher_hooks hooks;
+  hooks.next_life = [next = std::uint64_t{7}]() mutable { return incarnation(next++); };
+  hooks.newest_plan = [] { return std::nullopt; };  // not to be had: all that run may be in it
+  const line_pipe back;
+  const ending e = launch({shell("worker-0", "test \"$0 $1\" = \"--life 7\" && " + back.read()),
+                           shell("worker-1",
+                                 "test \"$0 $1\" = \"--life 8\" && kill -9 $$; "
+                                 "test \"$0 $1 $2\" = \"again --life 9\" && " +
+                                     back.write())},
+                          hooks);
+  EXPECT_EQ(e.code, 0);
+  EXPECT_THAT(e.lines, ElementsAre(HasSubstr("started again")));
 }
 
 TEST(launcher, nobody_is_started_again_after_a_notice) {

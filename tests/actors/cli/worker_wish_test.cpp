@@ -22,7 +22,7 @@ class worker_wish_test : public testing::Test {
     const auto run = enter(wish);
     EXPECT_TRUE(run) << (run ? "" : run.failure().message);
     if (!run) return run.failure();
-    return wish.place_in(real_file_system(), *run, clock);
+    return wish.place_in(real_file_system(), *run);
   }
   run_directory claimed() { return *run_directory::claim(real_file_system(), path, clock); }
   // worker-0, worker-1, ... without those that are left out.
@@ -53,7 +53,6 @@ TEST_F(worker_wish_test, without_anything_it_begins_a_run_of_its_own_as_worker_0
   EXPECT_EQ(p->name, "worker-0");
   EXPECT_EQ(p->expected, 1u);
   EXPECT_FALSE(p->joins);
-  EXPECT_EQ(p->life, incarnation(86400ULL * 1000000000));
 }
 
 TEST_F(worker_wish_test, worker_0_of_a_free_directory_begins_with_as_many_as_were_said) {
@@ -71,7 +70,7 @@ TEST_F(worker_wish_test, on_a_directory_that_is_held_everybody_joins_and_takes_n
     ASSERT_TRUE(run) << run.failure().message;
     EXPECT_EQ(run->lock_fd(), -1);
     EXPECT_EQ(run->run_id(), held.run_id());
-    const auto p = wish.place_in(real_file_system(), *run, clock);
+    const auto p = wish.place_in(real_file_system(), *run);
     ASSERT_TRUE(p);
     EXPECT_TRUE(p->joins);
     EXPECT_EQ(p->name, name);
@@ -105,7 +104,7 @@ TEST_F(worker_wish_test, what_a_launcher_starts_has_its_lock_and_joins_only_if_t
     const auto run = enter(wish);
     ASSERT_TRUE(run);
     EXPECT_EQ(run->lock_fd(), wish.lock_fd);
-    EXPECT_EQ(wish.place_in(real_file_system(), *run, clock)->joins, joins);
+    EXPECT_EQ(wish.place_in(real_file_system(), *run)->joins, joins);
   }
 }
 
