@@ -58,9 +58,9 @@ std::vector<launch_outcome::order> launch_outcome::notice(int signal) {
   return all_running(again ? SIGKILL : SIGTERM);
 }
 
-void launch_outcome::in_world(const std::vector<bool>& members) {
-  ensure(members.size() == workers_.size(), "not every worker is said to be in the world or not");
-  for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i].member = members[i];
+void launch_outcome::in_world(const std::vector<standing>& newest_plan) {
+  ensure(newest_plan.size() == workers_.size(), "it was not said of every worker where it stands");
+  for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i].in_plan = newest_plan[i];
 }
 
 // A worker may be told to leave before it has learned to take the notice.
@@ -76,7 +76,8 @@ launch_outcome::manner launch_outcome::manner_of(worker_end end) const {
 }
 
 bool launch_outcome::member_runs() const {
-  return std::ranges::any_of(workers_, [](const state& w) { return w.running && w.member; });
+  return std::ranges::any_of(workers_,
+                             [](const state& w) { return w.running && w.in_plan == standing::in; });
 }
 
 // A loss is made up for by a successor that the newest plan names, and by a newest plan that does
@@ -86,7 +87,8 @@ void launch_outcome::forget_what_was_made_up_for() {
   std::erase_if(ends_, [&](const past_end& e) {
     const state& now = workers_[e.worker];
     if (e.how == manner::orderly) return false;
-    return now.running ? now.replaces && now.member : goes_on && !now.member;
+    if (now.in_plan == standing::out) return goes_on;
+    return now.in_plan == standing::in && now.running && now.replaces;
   });
 }
 
@@ -101,7 +103,7 @@ void launch_outcome::ended(std::size_t worker, worker_end end, time_since_start 
   const manner how = manner_of(end);
   const bool goes_on = member_runs();
   // Who left by a plan, or was refused: neither is needed by those who are in.
-  const bool outlived = goes_on && ((how == manner::orderly && !w.member) ||
+  const bool outlived = goes_on && ((how == manner::orderly && w.in_plan != standing::in) ||
                                     (how == manner::lasting && is_useless(w)));
   ends_.push_back({worker, w.about.process, end, how, w.told, outlived, !ending_ && !noticed_});
   const std::string what =
@@ -150,7 +152,8 @@ void launch_outcome::restarted(std::size_t worker, int process) {
                               w.about.process, short_end(*w.last_end), process, w.budget.words()));
   w.restart_at.reset();
   w.about.process = process;
-  w.running = w.member = w.replaces = true;
+  w.running = w.replaces = true;
+  w.in_plan = standing::in;
   ++running_;
 }
 

@@ -42,6 +42,12 @@ struct worker_end {
   int number = 0;  // exit code or signal
 };
 
+enum class standing : std::uint8_t {
+  in,      // the newest plan names its present process, or its last one
+  former,  // an earlier process of its slot
+  out      // nobody in its slot
+};
+
 struct launch_patience {
   time_since_start to_notice = std::chrono::seconds(2);   // that the run cannot go on
   time_since_start to_finish = std::chrono::seconds(25);  // once another one has left in order
@@ -61,9 +67,9 @@ class launch_outcome {
 
   // A notice to the launcher, passed on to the workers. A second INT means leave now.
   std::vector<order> notice(int signal);
-  // By worker: does the newest plan name its present process? To be told before each ended(); who
-  // never tells it says that they all are in.
-  void in_world(const std::vector<bool>& members);
+  // By worker: whom does the newest plan name? To be told before each ended(); who never tells it
+  // says that they all are in.
+  void in_world(const std::vector<standing>& newest_plan);
   void ended(std::size_t worker, worker_end end, time_since_start now);
   // What is due by now; next_due() says when to ask again, nothing: only an end changes anything.
   std::vector<order> due(time_since_start now);
@@ -85,7 +91,8 @@ class launch_outcome {
   struct state {
     launched_worker about;  // its present process, or the last one
     restart_budget budget;
-    bool running = true, member = true;
+    bool running = true;
+    standing in_plan = standing::in;
     bool replaces = false;  // this process took the place of an earlier one
     bool told = false;      // by the launcher, because the run is ending
     bool killed = false;
@@ -107,7 +114,7 @@ class launch_outcome {
   static bool went_wrong(const past_end& e) {
     return !e.told && !e.outlived && e.how != manner::orderly;
   }
-  bool is_useless(const state& w) const { return w.replaces && !w.member; }
+  bool is_useless(const state& w) const { return w.replaces && w.in_plan != standing::in; }
   bool member_runs() const;
   void forget_what_was_made_up_for();
   void plan_restart(std::size_t worker, const std::string& what, time_since_start now, bool calm);

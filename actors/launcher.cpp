@@ -160,18 +160,18 @@ class launcher {
     return {.by_signal = end.si_code != CLD_EXITED, .number = end.si_status};
   }
 
-  // Whose present process the newest plan names.
   void look_for_members() {
     if (!hooks_.newest_plan || workers_.size() == 1) return;
     const auto named = hooks_.newest_plan();
     if (!named) return;
-    std::vector<bool> members;
+    std::vector<standing> stand(workers_.size(), standing::out);
     for (std::size_t i = 0; i < workers_.size(); ++i) {
-      members.push_back(std::ranges::any_of(*named, [&](const life_in_plan& m) {
-        return m.name == workers_[i].name && m.life == processes_[i].life;
-      }));
+      for (const life_in_plan& m : *named) {
+        if (m.name != workers_[i].name) continue;
+        stand[i] = m.life == processes_[i].life ? standing::in : standing::former;
+      }
     }
-    outcome_->in_world(members);
+    outcome_->in_world(stand);
   }
 
   void take_ends() {

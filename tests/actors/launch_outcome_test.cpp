@@ -19,6 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using order = launch_outcome::order;
+using enum standing;
 
 launch_outcome world_of(std::size_t workers, const restart_rule& restarts = {}) {
   std::vector<launched_worker> all;
@@ -285,11 +286,11 @@ TEST(launch_outcome, a_death_while_the_others_save_and_leave_ends_nothing_and_is
 
 TEST(launch_outcome, of_those_who_all_die_nobody_waits_for_a_world_that_is_gone) {
   launch_outcome o = world_of(2);
-  o.in_world({true, true});
+  o.in_world({in, in});
   o.ended(0, killed(SIGKILL), seconds(10));
   o.restarted(0, 456);
   o.take_news();
-  o.in_world({false, true});  // the newest plan names only lives that are over
+  o.in_world({former, in});  // the newest plan names only lives that are over
   o.ended(1, killed(SIGKILL), seconds(10) + milliseconds(3));
   EXPECT_THAT(o.restarts_due(seconds(1000)), IsEmpty());
   EXPECT_THAT(o.due(seconds(10) + milliseconds(3)), ElementsAre(order{0, SIGTERM}));
@@ -303,10 +304,10 @@ TEST(launch_outcome, of_those_who_all_die_nobody_waits_for_a_world_that_is_gone)
 
 TEST(launch_outcome, a_world_that_ends_of_a_loss_names_the_loss_and_not_the_newcomer) {
   launch_outcome o = world_of(3);
-  o.in_world({true, true, true});
+  o.in_world({in, in, in});
   o.ended(1, killed(SIGKILL), seconds(10));
   o.restarted(1, 456);
-  o.in_world({true, false, true});
+  o.in_world({in, former, in});
   o.ended(0, exited(69), seconds(10));
   o.ended(2, exited(69), seconds(10));
   EXPECT_THAT(o.due(seconds(10)), ElementsAre(order{1, SIGTERM}));
@@ -318,14 +319,14 @@ TEST(launch_outcome, a_world_that_ends_of_a_loss_names_the_loss_and_not_the_newc
 
 TEST(launch_outcome, a_newcomer_that_is_in_carries_the_world_and_its_former_loss_is_forgotten) {
   launch_outcome o = world_of(2);
-  o.in_world({true, true});
+  o.in_world({in, in});
   o.ended(0, killed(SIGKILL), seconds(10));
   o.restarted(0, 456);
-  o.in_world({true, true});
+  o.in_world({in, in});
   o.ended(1, killed(SIGBUS), seconds(20));
   EXPECT_THAT(o.restarts_due(seconds(20)), ElementsAre(1));
   o.restarted(1, 457);
-  o.in_world({true, false});
+  o.in_world({in, former});
   o.ended(0, exited(74), seconds(30));
   o.ended(1, exited(69), seconds(30));
   EXPECT_EQ(o.code(), 69);
@@ -334,7 +335,7 @@ TEST(launch_outcome, a_newcomer_that_is_in_carries_the_world_and_its_former_loss
 
 TEST(launch_outcome, a_loss_before_the_world_has_met_ends_the_start_as_nobody_could_go_on) {
   launch_outcome o = world_of(3);
-  o.in_world({false, false, false});
+  o.in_world({out, out, out});
   o.ended(0, killed(SIGKILL), seconds(10));
   EXPECT_THAT(o.restarts_due(seconds(1000)), IsEmpty());
   EXPECT_THAT(o.due(seconds(10)), IsEmpty());
@@ -347,14 +348,14 @@ TEST(launch_outcome, a_loss_before_the_world_has_met_ends_the_start_as_nobody_co
 TEST(launch_outcome, whoever_left_the_world_in_order_while_it_goes_on_ends_nothing) {
   for (const int code : {0, 75}) {
     launch_outcome o = world_of(3);
-    o.in_world({true, false, true});  // the newest plan is one without it
+    o.in_world({in, out, in});  // the newest plan is one without it
     o.ended(1, exited(code), seconds(10));
     EXPECT_EQ(o.next_due(), std::nullopt);
-    o.in_world({true, false, true});
+    o.in_world({in, out, in});
     o.ended(2, killed(SIGKILL), seconds(20));
     EXPECT_THAT(o.restarts_due(seconds(20)), ElementsAre(2));
     o.restarted(2, 456);
-    o.in_world({true, false, true});
+    o.in_world({in, out, in});
     o.ended(0, exited(0), seconds(30));
     o.ended(2, exited(0), seconds(30));
     EXPECT_EQ(o.code(), 0);
@@ -364,17 +365,17 @@ TEST(launch_outcome, whoever_left_the_world_in_order_while_it_goes_on_ends_nothi
 TEST(launch_outcome, a_newcomer_that_is_refused_ends_nothing_and_is_not_sent_again) {
   for (const int code : {64, 65, 73, 78}) {
     launch_outcome o = world_of(3);
-    o.in_world({true, true, true});
+    o.in_world({in, in, in});
     o.ended(2, killed(SIGKILL), seconds(10));
     o.restarted(2, 456);
     o.take_news();
-    o.in_world({true, true, false});
+    o.in_world({in, in, former});
     o.ended(2, exited(code), seconds(11));
     EXPECT_EQ(o.next_due(), std::nullopt);
     EXPECT_THAT(o.take_news(),
                 ElementsAre(HasSubstr("worker-2 (process 456) ended with exit code " +
                                       std::to_string(code) + "; it is not started again")));
-    o.in_world({true, true, false});
+    o.in_world({in, in, former});
     o.ended(0, exited(0), seconds(20));
     o.ended(1, exited(0), seconds(20));
     EXPECT_EQ(o.code(), 0);
@@ -382,13 +383,29 @@ TEST(launch_outcome, a_newcomer_that_is_refused_ends_nothing_and_is_not_sent_aga
   }
 }
 
+TEST(launch_outcome, a_loss_is_the_cause_though_its_newcomer_was_refused_before_the_world_ended) {
+  launch_outcome o = world_of(3);
+  o.in_world({in, in, in});
+  o.ended(2, killed(SIGKILL), seconds(10));
+  o.restarted(2, 456);
+  o.in_world({in, in, former});
+  o.ended(2, exited(78), seconds(10));
+  o.in_world({in, in, former});
+  o.ended(0, exited(69), seconds(10));
+  o.in_world({in, in, former});
+  o.ended(1, exited(69), seconds(10));
+  EXPECT_EQ(o.code(), 69);
+  EXPECT_THAT(o.last_words(), HasSubstr("worker-2 on gpu03 (process 102) was killed by signal 9"));
+  EXPECT_THAT(o.last_words(), HasSubstr("stopped because of it: worker-0, worker-1"));
+}
+
 TEST(launch_outcome, a_loss_that_the_world_went_on_without_is_not_the_cause_of_its_end_later) {
   launch_outcome o = world_of(3, at_most(0));
-  o.in_world({true, true, true});
+  o.in_world({in, in, in});
   o.ended(2, killed(SIGKILL), seconds(10));
-  o.in_world({true, true, false});
+  o.in_world({in, in, out});
   o.ended(1, exited(74), seconds(5000));
-  o.in_world({true, true, false});
+  o.in_world({in, in, out});
   o.ended(0, exited(69), seconds(5000));
   EXPECT_EQ(o.code(), 74);
   EXPECT_THAT(o.last_words(), HasSubstr("worker-1 on gpu03 (process 101) ended with exit code 74"));
@@ -397,9 +414,9 @@ TEST(launch_outcome, a_loss_that_the_world_went_on_without_is_not_the_cause_of_i
 
 TEST(launch_outcome, whoever_only_left_does_not_make_the_loss_of_the_rest_an_orderly_end) {
   launch_outcome o = world_of(2);
-  o.in_world({true, false});
+  o.in_world({in, out});
   o.ended(1, exited(75), seconds(10));
-  o.in_world({true, false});
+  o.in_world({in, out});
   o.ended(0, killed(SIGKILL), seconds(20));
   EXPECT_EQ(o.code(), 69);
 }
