@@ -1,21 +1,32 @@
-// What the launcher decides: whom it tells to leave, whom it kills, and what the run's exit code
-// and last words are. A pure function of what it saw: notices, ends of workers and the time.
+// What the launcher decides: whose process it starts again, whom it tells to leave, whom it kills,
+// and what the run's exit code and last words are. A pure function of what it saw: notices, ends of
+// workers, who was in the world, and the time.
 //
-// A world notices a lost member by itself and ends, or goes on, by itself; the launcher is the one
-// outside of it that gives every end a bound. So a worker that ends badly starts a patience: the
-// others have `to_notice` to end by themselves, then they are told, then they are killed. The last
-// words name the *first cause*: a worker killed by a signal or ended with a code of its own, not
-// one that ended with 69 because of it, whichever the system reported first.
+// A world goes on without a member that it has lost, so the end of one is no trouble for the rest:
+// as long as somebody else is left who carries the state, the lost one's process is started again
+// and joins. It ends with its world: once one left in order from the newest plan (0 or 75), or
+// ended for a reason that stays (bad data, a bad config), or the last that was in the world is
+// gone, the run is ending. Nobody is started any more, and what does not end by itself is told,
+// then killed, so that nothing is left behind.
 //
-// Not chosen: killing the others at once, as many launchers do. It would take their chance to say
-// what they saw and to leave the run directory in order.
+// Who was started again is of no use before a plan names it: if all others are lost meanwhile, it
+// waits for a world that is gone. That is why the launcher has to know who is in the newest plan.
+// Not chosen: to trust that whoever runs long enough is in by now. Deaths that follow one another
+// within milliseconds, as when a machine runs out of memory, would start the dead of one wave again
+// one for the other.
+//
+// The last words name the *first cause*: a worker killed by a signal or ended with a code of its
+// own, not one that ended with 69 because of it, whichever the system reported first. The loss of a
+// worker that the world outlived is no cause.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "actors/restart_budget.hpp"
 #include "config/base/clock.hpp"
 
 namespace troupe::actors {
@@ -31,9 +42,16 @@ struct worker_end {
   int number = 0;  // exit code or signal
 };
 
+enum class standing : std::uint8_t {
+  in,      // the newest plan names its present process, or its last one
+  former,  // an earlier process of its slot
+  out      // nobody in its slot
+};
+
 struct launch_patience {
-  time_since_start to_notice = std::chrono::seconds(2);  // that another worker was lost
-  time_since_start to_leave = std::chrono::seconds(5);   // after having been told
+  time_since_start to_notice = std::chrono::seconds(2);   // that the run cannot go on
+  time_since_start to_finish = std::chrono::seconds(25);  // once another one has left in order
+  time_since_start to_leave = std::chrono::seconds(25);   // after having been told
 };
 
 class launch_outcome {
@@ -44,15 +62,25 @@ class launch_outcome {
     friend auto operator<=>(const order&, const order&) = default;
   };
 
-  launch_outcome(std::vector<launched_worker> workers, std::string host, launch_patience patience);
+  launch_outcome(std::vector<launched_worker> workers, std::string host, launch_patience patience,
+                 const restart_rule& restarts = {});
 
   // A notice to the launcher, passed on to the workers. A second INT means leave now.
   std::vector<order> notice(int signal);
+  // By worker: whom does the newest plan name? To be told before each ended(); who never tells it
+  // says that they all are in.
+  void in_world(const std::vector<standing>& newest_plan);
   void ended(std::size_t worker, worker_end end, time_since_start now);
   // What is due by now; next_due() says when to ask again, nothing: only an end changes anything.
   std::vector<order> due(time_since_start now);
+  std::vector<std::size_t> restarts_due(time_since_start now) const;
   std::optional<time_since_start> next_due() const;
+  // What became of a restart that was due.
+  void restarted(std::size_t worker, int process);
+  void not_restarted(std::size_t worker, const std::string& why, time_since_start now);
   bool over() const { return running_ == 0; }
+
+  std::vector<std::string> take_news();  // lines to be said now
 
   // Of the run. Requires over().
   int code() const;
@@ -61,23 +89,54 @@ class launch_outcome {
 
  private:
   struct state {
-    launched_worker about;
-    std::optional<worker_end> end;
-    bool told = false;  // by the launcher, because another one was lost
+    launched_worker about;  // its present process, or the last one
+    restart_budget budget;
+    bool running = true;
+    standing in_plan = standing::in;
+    bool replaces = false;  // this process took the place of an earlier one
+    bool told = false;      // by the launcher, because the run is ending
     bool killed = false;
+    std::optional<worker_end> last_end = {};
+    std::optional<time_since_start> restart_at = {};
   };
+  enum class manner : std::uint8_t { orderly, curable, lasting };
+  struct past_end {  // of a process that the world has not made up for
+    std::size_t worker;
+    int process;
+    worker_end end;
+    manner how;
+    bool told;      // or of no use: its end says nothing
+    bool outlived;  // it was not needed any more, or not yet, and the world went on
+    bool in_time;   // before the run was ending
+  };
+
+  manner manner_of(worker_end end) const;
+  static bool went_wrong(const past_end& e) {
+    return !e.told && !e.outlived && e.how != manner::orderly;
+  }
+  bool is_useless(const state& w) const { return w.replaces && w.in_plan != standing::in; }
+  bool member_runs() const;
+  void forget_what_was_made_up_for();
+  void plan_restart(std::size_t worker, const std::string& what, time_since_start now, bool calm);
+  void begin_to_end(time_since_start now, time_since_start patience);
+  time_since_start tell_at(const state& w) const;
   std::vector<order> all_running(int signal) const;
-  bool went_wrong(const state& w) const;
-  const state* first_cause() const;
-  std::string describe_end(const state& w) const;
+  bool is_orderly() const;
+  const past_end* first_cause() const;
+  std::string who(const past_end& e) const;
+  std::string describe_end(const past_end& e) const;
 
   std::vector<state> workers_;
-  std::vector<std::size_t> in_order_;  // of their ends
+  std::vector<past_end> ends_;  // in their order
+  std::vector<std::string> news_;
   std::string host_;
   launch_patience patience_;
   std::size_t running_;
   bool interrupted_ = false, noticed_ = false, leave_now_ = false;
-  std::optional<time_since_start> trouble_since_;
+  struct ending {
+    time_since_start since, tell_at;
+  };
+  std::optional<ending> ending_;
 };
 
 }  // namespace troupe::actors

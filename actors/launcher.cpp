@@ -24,10 +24,13 @@ namespace {
 
 // Everything that allocates is done before the fork.
 struct prepared {
-  std::vector<std::string> environment;
+  std::vector<std::string> arguments, environment;
   std::vector<char*> argv, envp;
 
-  explicit prepared(const worker_start& start) {
+  prepared(const worker_start& start, bool again, std::optional<incarnation> life)
+      : arguments(start.arguments) {
+    if (again) arguments.insert(arguments.end(), start.again.begin(), start.again.end());
+    if (life) arguments.insert(arguments.end(), {"--life", fmt::format("{}", life->value)});
     for (char** at = environ; *at != nullptr; ++at) {
       const std::string_view old = *at;
       const bool replaced = std::ranges::any_of(
@@ -35,7 +38,7 @@ struct prepared {
       if (!replaced) environment.emplace_back(old);
     }
     for (const auto& [name, value] : start.environment) environment.push_back(name + "=" + value);
-    for (const std::string& a : start.arguments) argv.push_back(const_cast<char*>(a.c_str()));
+    for (std::string& a : arguments) argv.push_back(a.data());
     for (std::string& e : environment) envp.push_back(e.data());
     argv.push_back(nullptr);
     envp.push_back(nullptr);
@@ -55,7 +58,8 @@ struct prepared {
 
 class launcher {
  public:
-  explicit launcher(const launcher_hooks& hooks) : hooks_(hooks) {
+  launcher(const std::vector<worker_start>& workers, const launcher_hooks& hooks)
+      : workers_(workers), hooks_(hooks) {
     const sigset_t notices = stop_signal_set();
     sigprocmask(SIG_BLOCK, &notices, &before_);
     signals_ = signalfd(-1, &notices, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -71,18 +75,22 @@ class launcher {
   launcher(const launcher&) = delete;
   launcher& operator=(const launcher&) = delete;
 
-  int run(const std::vector<worker_start>& workers) {
+  int run() {
     std::vector<launched_worker> known;
-    for (const worker_start& w : workers) {
-      if (!start(w)) return give_up(w.name);
-      known.push_back({w.name, processes_.back().id, w.log});
+    for (const worker_start& w : workers_) {
+      const std::optional<process> p = start(w, false);
+      if (!p) return give_up(w.name);
+      processes_.push_back(*p);
+      known.push_back({w.name, p->id, w.log});
     }
-    outcome_.emplace(std::move(known), host_name(), hooks_.patience);
+    outcome_.emplace(std::move(known), host_name(), hooks_.patience, hooks_.restarts);
     while (!outcome_->over()) {
       wait();
       take_ends();
       take_notices();
       carry_out(outcome_->due(real_clock().now()));
+      start_again();
+      for (const std::string& line : outcome_->take_news()) say(line);
     }
     if (const std::string words = outcome_->last_words(); !words.empty()) say(words);
     return outcome_->code();
@@ -92,19 +100,32 @@ class launcher {
   struct process {
     pid_t id;
     int end_fd;  // readable once it has ended; -1: its end is taken
+    std::optional<incarnation> life;
   };
 
-  bool start(const worker_start& worker) {
-    const prepared ready(worker);
+  std::optional<process> start(const worker_start& worker, bool again) const {
+    std::optional<incarnation> life;
+    if (hooks_.next_life) life = hooks_.next_life();
+    const prepared ready(worker, again, life);
     const pid_t self = getpid();
     const pid_t id = fork();
     if (id == 0) become_worker(hooks_.program, ready, self, before_);
-    if (id < 0) return false;
+    if (id < 0) return std::nullopt;
     setpgid(id, id);  // whoever is first; it must be so before a signal is sent to the group
     const int end_fd = static_cast<int>(syscall(SYS_pidfd_open, id, 0));
     ensure(end_fd >= 0, "the system has no pidfd (Linux 5.3 is needed)");
-    processes_.push_back({id, end_fd});
-    return true;
+    return process{id, end_fd, life};
+  }
+
+  void start_again() {
+    for (const std::size_t i : outcome_->restarts_due(real_clock().now())) {
+      if (const std::optional<process> p = start(workers_[i], true)) {
+        processes_[i] = *p;
+        outcome_->restarted(i, p->id);
+      } else {
+        outcome_->not_restarted(i, std::strerror(errno), real_clock().now());
+      }
+    }
   }
 
   int give_up(const std::string& name) {
@@ -139,12 +160,27 @@ class launcher {
     return {.by_signal = end.si_code != CLD_EXITED, .number = end.si_status};
   }
 
+  void look_for_members() {
+    if (!hooks_.newest_plan || workers_.size() == 1) return;
+    const auto named = hooks_.newest_plan();
+    if (!named) return;
+    std::vector<standing> stand(workers_.size(), standing::out);
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      for (const life_in_plan& m : *named) {
+        if (m.name != workers_[i].name) continue;
+        stand[i] = m.life == processes_[i].life ? standing::in : standing::former;
+      }
+    }
+    outcome_->in_world(stand);
+  }
+
   void take_ends() {
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       process& p = processes_[i];
       if (p.end_fd < 0) continue;
       pollfd ended{p.end_fd, POLLIN, 0};
       if (poll(&ended, 1, 0) != 1) continue;
+      look_for_members();
       outcome_->ended(i, reap(p.id), real_clock().now());
       close(p.end_fd);
       p.end_fd = -1;
@@ -180,10 +216,11 @@ class launcher {
     }
   }
 
+  const std::vector<worker_start>& workers_;
   const launcher_hooks& hooks_;
   sigset_t before_{};
   int signals_ = -1;
-  std::vector<process> processes_;
+  std::vector<process> processes_;  // by worker, its present or last one
   std::optional<launch_outcome> outcome_;
 };
 
@@ -191,7 +228,7 @@ class launcher {
 
 int run_worker_processes(const std::vector<worker_start>& workers, const launcher_hooks& hooks) {
   ensure(!workers.empty(), "a launcher without workers");
-  return launcher(hooks).run(workers);
+  return launcher(workers, hooks).run();
 }
 
 std::vector<int> share_cores(int cores, int workers) {

@@ -6,15 +6,18 @@
 //
 // TERM, INT, USR1, USR2 and HUP (unless it was ignored at the start, as under nohup) mean: leave
 // politely. The same again is the same notice, because batch systems send it twice; only a second
-// INT means leave now. What follows from a worker's end is decided in launch_outcome.
+// INT means leave now. What follows from a worker's end is decided in launch_outcome; a process
+// that takes the place of a lost one is started like it, with some further words that say so.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "actors/launch_outcome.hpp"
+#include "config/base/ids.hpp"
 
 namespace troupe::actors {
 
@@ -23,16 +26,30 @@ struct worker_start {
   std::vector<std::string> arguments;  // argv, with the program's name first
   std::vector<std::pair<std::string, std::string>> environment = {};  // besides the launcher's own
   std::string log = {};                                               // its log file, for messages
+  std::vector<std::string> again = {};  // further arguments of a process that takes its place
+};
+
+// One of those that the newest plan names.
+struct life_in_plan {
+  std::string name;  // of its slot
+  incarnation life;
 };
 
 struct launcher_hooks {
   std::string program = "/proc/self/exe";
   launch_patience patience = {};
+  restart_rule restarts = {};
+  // A higher one each time, for the next process: passed on to it with --life. Needed to know it
+  // again in the newest plan, which is read when a worker has ended (nothing: not to be had). Both
+  // may be empty; then all that run count as members.
+  std::function<incarnation()> next_life = {};
+  std::function<std::optional<std::vector<life_in_plan>>()> newest_plan = {};
   std::function<void(const std::string& line)> say = {};  // empty: to stderr
 };
 
-// Starts all workers and returns the run's exit code when the last of them has ended: 0 or 75 where
-// all agree, the first cause's code where one ended badly, 69 where one was killed.
+// Starts all workers, and lost ones again, and returns the run's exit code when the last of them
+// has ended: 0 or 75 where those that stayed to the end agree, else the first cause's code, 69
+// where that one was killed.
 int run_worker_processes(const std::vector<worker_start>& workers, const launcher_hooks& hooks);
 
 // How many of `cores` each of `workers` takes: as even as can be, at least one.

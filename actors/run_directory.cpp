@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <thread>
 
 #include "actors/machine.hpp"
 #include "config/base/json.hpp"
@@ -73,8 +74,31 @@ result<int> holder_of(const std::string& path) {
   return pid;
 }
 
+status run_directory::take(const lock& l, const std::string& path, const lock_patience& patience) {
+  constexpr std::chrono::milliseconds nap{20};  // the system's own wait for a lock has no end
+  for (std::chrono::milliseconds waited{0};; waited += nap) {
+    if (flock(l.fd, LOCK_EX | LOCK_NB) == 0) return done{};
+    const result<int> holder = holder_of(path);
+    const std::string who = holder && *holder > 0 ? fmt::format("{}", *holder) : "another";
+    if (waited >= patience.limit) {
+      return cannot_use(fmt::format(
+          "{} is in use by process {} on this machine; stop it with `troupe stop {}` or "
+          "choose another with --run-dir",
+          path, who, path));
+    }
+    if (waited.count() == 0 && patience.say) {
+      patience.say(
+          fmt::format("{} is still in use by process {} or workers that it has left; "
+                      "waiting up to {:.0f} s for their end",
+                      path, who, std::chrono::duration<double>(patience.limit).count()));
+    }
+    std::this_thread::sleep_for(nap);
+  }
+}
+
 result<run_directory> run_directory::claim(file_system& files, const std::string& path,
-                                           const clock_source& clock) {
+                                           const clock_source& clock,
+                                           const lock_patience& patience) {
   run_directory run;
   run.path_ = path;
   if (status made = make_directories(files, path); !made) {
@@ -104,13 +128,7 @@ result<run_directory> run_directory::claim(file_system& files, const std::string
                     "--run-dir",
                     lock_name, std::strerror(errno)));
   }
-  if (flock(run.lock_->fd, LOCK_EX | LOCK_NB) != 0) {
-    result<int> holder = holder_of(path);
-    return cannot_use(
-        fmt::format("{} is in use by process {} on this machine; stop it with `troupe stop {}` or "
-                    "choose another with --run-dir",
-                    path, holder && *holder > 0 ? fmt::format("{}", *holder) : "another", path));
-  }
+  if (status taken = take(*run.lock_, path, patience); !taken) return taken.failure();
   const std::string pid = fmt::format("{}\n", getpid());
   if (ftruncate(run.lock_->fd, 0) != 0 ||
       pwrite(run.lock_->fd, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
@@ -137,6 +155,15 @@ result<run_directory> run_directory::claim(file_system& files, const std::string
     if (status made = make_directories(files, run.file(folder)); !made) return made.failure();
   }
   return run;
+}
+
+result<run_directory> run_directory::claim_or_open(file_system& files, const std::string& path,
+                                                   const clock_source& clock) {
+  result<run_directory> mine = claim(files, path, clock);
+  if (mine) return mine;
+  const result<int> holder = holder_of(path);
+  if (holder && *holder != 0) return open(files, path);
+  return claim(files, path, clock);  // whoever held it has just ended, or the same failure again
 }
 
 int run_directory::lock_fd() const { return lock_ ? lock_->fd : -1; }

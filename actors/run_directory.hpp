@@ -3,6 +3,8 @@
 // refused, and one after a crash is not. A directory with other things in it is never written to.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,19 +14,28 @@
 
 namespace troupe::actors {
 
+// Workers of a launcher that was killed save and end, and hold the lock until then.
+struct lock_patience {
+  std::chrono::milliseconds limit{0};
+  std::function<void(const std::string&)> say = {};  // a line, if it has to wait
+};
+
 class run_directory {
  public:
   // Makes or opens it; takes the lock; writes run.json if it is new. Exit code 73 if it is foreign,
   // held or not writable. The lock passes on to child processes and is held until the last of them
   // ends.
   static result<run_directory> claim(file_system& files, const std::string& path,
-                                     const clock_source& clock);
+                                     const clock_source& clock, const lock_patience& patience = {});
+  // For a worker that a person started: claims it, or opens it without the lock (lock_fd() is -1)
+  // if others hold it, whose run is under way on it then.
+  static result<run_directory> claim_or_open(file_system& files, const std::string& path,
+                                             const clock_source& clock);
   // For a worker that its launcher started: `inherited_lock` is the launcher's open lock. Without
-  // it
-  // (-1), or if it is not this directory's lock, the worker has to claim the directory itself.
+  // it (-1), or if it is not this directory's lock, the worker has to claim the directory itself.
   static result<run_directory> join(file_system& files, const std::string& path,
                                     const clock_source& clock, int inherited_lock);
-  // For commands that only read.
+  // For commands that only read, and for members whose world's lock is held by others.
   static result<run_directory> open(file_system& files, const std::string& path);
 
   int lock_fd() const;  // to hand to a worker; -1 if the lock is not held
@@ -39,6 +50,7 @@ class run_directory {
 
  private:
   struct lock;
+  static status take(const lock& l, const std::string& path, const lock_patience& patience);
   std::string path_, run_id_;
   bool is_new_ = false;
   std::shared_ptr<lock> lock_;

@@ -27,12 +27,13 @@
 
 namespace troupe::actors {
 
-// This member's place among those that start together.
+// This member's place among those that start together, or in a world that is under way.
 struct place_in_world {
-  std::uint32_t slot = 0;      // slot 0 convenes
-  std::uint32_t expected = 1;  // members in all
+  std::uint32_t slot = 0;      // slot 0 convenes, unless it joins
+  std::uint32_t expected = 1;  // members in all; says nothing where it joins
   std::string name = "worker-0";
   incarnation life{1};
+  bool joins = false;  // the world is there already: never convenes
 };
 
 struct run_request {

@@ -89,7 +89,9 @@ struct settings {
   } elastic;
   struct {
     std::int64_t backups, heartbeat_ms, suspect_ms, evict_ms;
-    double stall_seconds;
+    double stall_seconds, drain_grace_seconds;
+    std::int64_t max_restarts;  // -1: no limit
+    double restart_window_seconds;
   } fault_tolerance;
   struct {
     std::string transport, listen, advertise;

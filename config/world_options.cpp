@@ -55,6 +55,17 @@ std::vector<option> world_options() {
              "A member that lives but gets no further inside one phase of a step for so long is "
              "given up.",
              MEMBER(fault_tolerance.stall_seconds)),
+      number("fault_tolerance.drain_grace_seconds", "25", seconds, "seconds", bits::no,
+             "So long a worker has to hand over and end, once the launcher has told it to or "
+             "another one has left in order; then it is killed.",
+             MEMBER(fault_tolerance.drain_grace_seconds)),
+      integer("fault_tolerance.max_restarts", "10", {-1, 1000000}, "starts", bits::no,
+              "So often within restart_window_seconds the launcher starts the process of a worker "
+              "again that was lost; 0 = never, -1 = without limit.",
+              MEMBER(fault_tolerance.max_restarts)),
+      number("fault_tolerance.restart_window_seconds", "600", some_seconds, "seconds", bits::no,
+             "The time in which max_restarts counts; restarts longer ago are forgotten.",
+             MEMBER(fault_tolerance.restart_window_seconds)),
 
       // [comm]
       of_member(choice("comm.transport", "auto", transports, later_transports, bits::no,

@@ -8,18 +8,22 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <ostream>
 
 #include "actors/cli/command_line.hpp"
 #include "actors/cli/commands.hpp"
+#include "actors/cli/worker_wish.hpp"
 #include "actors/directory_probe.hpp"
 #include "actors/from_settings.hpp"
 #include "actors/launcher.hpp"
 #include "actors/machine.hpp"
 #include "actors/memory_check.hpp"
+#include "actors/plan_chain.hpp"
 #include "actors/run_address.hpp"
 #include "actors/status_server.hpp"
 #include "actors/stop_signals.hpp"
@@ -44,6 +48,9 @@ std::optional<checkpoint::wanted> parse_resume(const std::string& text) {
   return checkpoint::wanted{checkpoint::wanted::kind::step, step};
 }
 
+// What a killed launcher has left saves and ends within this time, as a rule.
+constexpr std::chrono::seconds wait_for_lock{5};
+
 struct common_options {
   std::string config, run_dir, resume = "auto", report;
   bool quiet = false;
@@ -62,13 +69,14 @@ std::vector<worker_start> starts_of(const common_options& options, const config:
   const std::vector<int> shares = share_cores(usable_cores(), workers);
   std::vector<worker_start> starts;
   for (int i = 0; i < workers; ++i) {
-    const std::string name = fmt::format("worker-{}", i);
+    const std::string name = name_of_slot(static_cast<std::uint32_t>(i));
     worker_start start{name,
                        {"troupe", "worker", config, "--run-dir", run.path(), "--name", name,
                         "--world", fmt::format("{}", workers), "--lock-fd",
                         fmt::format("{}", run.lock_fd()), "--resume", options.resume},
                        {},
-                       join_path(run.file("logs"), name + ".log")};
+                       join_path(run.file("logs"), name + ".log"),
+                       {"--join"}};
     std::vector<std::string>& words = start.arguments;
     if (workers > 1 && s.compute.threads == 0) {
       words.insert(words.end(), {"--set", fmt::format("compute.threads={}",
@@ -81,15 +89,32 @@ std::vector<worker_start> starts_of(const common_options& options, const config:
   return starts;
 }
 
-// The number in "worker-3".
-std::optional<std::uint32_t> slot_of(const std::string& name) {
-  constexpr std::string_view stem = "worker-";
-  if (!name.starts_with(stem)) return std::nullopt;
-  std::uint32_t slot = 0;
-  const char* const end = name.data() + name.size();
-  const auto [at, trouble] = std::from_chars(name.data() + stem.size(), end, slot);
-  if (trouble != std::errc{} || at != end) return std::nullopt;
-  return slot;
+// Higher than that of any process before in the same slot, whoever started that.
+incarnation new_life() {
+  return incarnation(static_cast<std::uint64_t>(real_clock().wall().time_since_epoch().count()));
+}
+
+launcher_hooks hooks_of(const config::settings& s, const run_directory& run) {
+  const auto& f = s.fault_tolerance;
+  const auto time = [](double seconds) {
+    return std::chrono::duration_cast<time_since_start>(std::chrono::duration<double>(seconds));
+  };
+  launcher_hooks hooks;
+  hooks.patience.to_finish = hooks.patience.to_leave = time(f.drain_grace_seconds);
+  hooks.restarts.limit = static_cast<int>(f.max_restarts);
+  hooks.restarts.window = time(f.restart_window_seconds);
+  hooks.next_life = [last = incarnation(0)]() mutable {
+    return last = std::max(new_life(), incarnation(last.value + 1));
+  };
+  hooks.newest_plan = [&run]() -> std::optional<std::vector<life_in_plan>> {
+    const auto plans = read_plans(real_file_system(), run.path(), run.run_id());
+    if (!plans) return std::nullopt;
+    std::vector<life_in_plan> lives;
+    if (plans->empty()) return lives;
+    for (const auto& m : plans->back().plan.members) lives.push_back({m.name, m.life});
+    return lives;
+  };
+  return hooks;
 }
 
 // The run's port, and its address in the run directory; none where metrics.prometheus_listen is "".
@@ -192,7 +217,10 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
     return 0;
   }
 
-  result<run_directory> run = run_directory::claim(real_file_system(), s.job.run_dir, real_clock());
+  result<run_directory> run = run_directory::claim(
+      real_file_system(), s.job.run_dir, real_clock(),
+      {.limit = wait_for_lock,
+       .say = [&](const std::string& words) { err << "troupe: " << words << std::endl; }});
   if (!run) return fail(run.failure(), err);
   result<std::string> config = unnamed_file(config::show_toml(s));
   if (!config) return fail(config.failure(), err);
@@ -205,58 +233,61 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
     return fail(removed.failure(), err);
   }
   out.flush();
-  const int code = run_worker_processes(starts_of(options, s, *run, *config, workers), {});
+  const int code =
+      run_worker_processes(starts_of(options, s, *run, *config, workers), hooks_of(s, *run));
   (void)remove_probes(real_file_system(), run->path());  // of a start that came to nothing
   return code;
 }
 
 int worker_command(arguments args, std::ostream& out, std::ostream& err) {
-  command_line line("worker", "One worker of a run; `troupe train` starts it.",
-                    "  troupe worker outputs/a/config.toml --run-dir outputs/a\n");
+  command_line line("worker",
+                    "One worker of a run. `troupe train` starts it; by hand it is one more member "
+                    "of the run that is under way on its directory.",
+                    "  troupe worker outputs/a/config.toml --run-dir outputs/a\n"
+                    "  troupe worker outputs/a/config.toml --run-dir outputs/a --name worker-4\n");
   common_options options;
-  std::string name = "worker-0";
+  worker_wish wish;
   std::vector<std::string> sets;
-  int lock_fd = -1;
   line.app().add_option("CONFIG", options.config, "effective config of the run")->required();
   line.app().add_option("--run-dir", options.run_dir, "run directory")->required();
   line.app().add_option("--resume", options.resume, "auto, never, or a step");
   line.app().add_option("--report", options.report, "write report.json to this file as well");
   line.app().add_flag("--quiet", options.quiet, "errors only");
-  line.app().add_option("--name", name, "its slot in the world, and the name of its log");
+  line.app().add_option("--name", wish.name,
+                        "its slot in the world, and the name of its log; worker-0, or the lowest "
+                        "slot that is free in a world that it joins");
   line.app()
       .add_option("--set", sets, "KEY=VALUE, only keys that a member may have of its own")
       ->allow_extra_args(false);
-  std::uint32_t world = 1;
   line.app()
-      .add_option("--world", world, "members that start together; the slot must be below")
+      .add_option("--world", wish.world, "members that start together; the slot must be below")
       ->check(CLI::Range(1, 1 << 20));
-  line.app().add_option("--lock-fd", lock_fd, "the launcher's open lock of the run directory");
+  line.app().add_flag("--join", wish.joins, "enter a world that is there, never begin one");
+  std::uint64_t life = 0;
+  line.app().add_option("--life", life, "its number in its slot, higher than any before");
+  line.app().add_option("--lock-fd", wish.lock_fd, "the launcher's open lock of the run directory");
   if (const auto code = line.parse(args, out, err)) return *code;
   if (const int code = check_resume(options, err); code != 0) return code;
   if (status own = check_member_keys(sets); !own) return fail(own.failure(), err);
-  const std::optional<std::uint32_t> slot = slot_of(name);
-  if (!slot || *slot >= world) {
-    return fail({exit_code::usage,
-                 fmt::format("--name {}: a worker of a world of {} is called worker-0 to worker-{}",
-                             name, world, world - 1)},
-                err);
-  }
+  if (status sound = wish.check(); !sound) return fail(sound.failure(), err);
   take_stop_signals();
   // The effective config says everything; environment variables were taken in by the launcher.
   result<config::loaded> loaded =
       config::load({.file = options.config, .text = {}, .environment = {}, .overrides = sets});
   if (!loaded) return fail(loaded.failure(), err);
-  result<run_directory> run =
-      run_directory::join(real_file_system(), options.run_dir, real_clock(), lock_fd);
+  result<run_directory> run = wish.enter(real_file_system(), options.run_dir, real_clock());
   if (!run) return fail(run.failure(), err);
+  result<place_in_world> place = wish.place_in(real_file_system(), *run);
+  if (!place) return fail(place.failure(), err);
+  place->life = life > 0 ? incarnation(life) : new_life();
   console_settings shown =
       console_settings::detect(options.quiet, loaded->settings.metrics.disable_color_printing);
-  shown.log_file = join_path(run->file("logs"), name + ".log");
+  shown.log_file = join_path(run->file("logs"), place->name + ".log");
   console screen(shown);
   // Only the member that keeps the records has something to show.
   result<std::unique_ptr<status_server>> seen =
-      *slot == 0 ? open_status(loaded->settings, *run, screen)
-                 : result<std::unique_ptr<status_server>>(std::unique_ptr<status_server>());
+      place->slot == 0 ? open_status(loaded->settings, *run, screen)
+                       : result<std::unique_ptr<status_server>>(std::unique_ptr<status_server>());
   if (!seen) return fail(seen.failure(), err);
   status_server* const server = seen->get();
   const auto& c = loaded->settings.comm;
@@ -267,13 +298,8 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   result<std::unique_ptr<comm::ucx_transport>> transport = comm::ucx_transport::open(
       {.listen = c.listen, .advertise = c.advertise, .interfaces = c.interfaces});
   if (!transport) return fail(transport.failure(), err);
-  const auto born = real_clock().wall().time_since_epoch();
-  const place_in_world place{.slot = *slot,
-                             .expected = world,
-                             .name = name,
-                             .life = incarnation(static_cast<std::uint64_t>(born.count()))};
   training_run training(
-      *run, {loaded->settings, *parse_resume(options.resume), options.report, place},
+      *run, {loaded->settings, *parse_resume(options.resume), options.report, *place},
       {.files = real_file_system(),
        .clock = real_clock(),
        .screen = screen,

@@ -104,6 +104,61 @@ TEST_F(run_directory_test, that_another_process_holds_is_refused_with_its_number
   close(told[1]);
 }
 
+TEST_F(run_directory_test, is_waited_for_while_its_holder_is_about_to_end) {
+  const std::string path = place / "run";
+  int told[2], end[2];
+  ASSERT_EQ(pipe(told), 0);
+  ASSERT_EQ(pipe(end), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto held = run_directory::claim(real_file_system(), path, clock);
+    char byte = held ? 'y' : 'n';
+    if (write(told[1], &byte, 1) != 1 || read(end[0], &byte, 1) != 1) _exit(1);
+    _exit(0);
+  }
+  char answer = 0;
+  ASSERT_EQ(read(told[0], &answer, 1), 1);
+  ASSERT_EQ(answer, 'y');
+  std::vector<std::string> lines;
+  const lock_patience short_one{.limit = std::chrono::milliseconds(40),
+                                .say = [&](const std::string& line) { lines.push_back(line); }};
+  expect_error(run_directory::claim(real_file_system(), path, clock, short_one),
+               exit_code::cannot_use, {path, "in use by process " + std::to_string(child)});
+  EXPECT_EQ(lines.size(), 1u);
+  // The holder ends once it is waited for.
+  const lock_patience long_one{.limit = std::chrono::seconds(60),
+                               .say = [&](const std::string& line) {
+                                 lines.push_back(line);
+                                 EXPECT_EQ(write(end[1], "e", 1), 1);
+                               }};
+  EXPECT_TRUE(run_directory::claim(real_file_system(), path, clock, long_one));
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1], path + " is still in use by process " + std::to_string(child) +
+                          " or workers that it has left; waiting up to 60 s for their end");
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  for (const int fd : {told[0], told[1], end[0], end[1]}) close(fd);
+}
+
+TEST_F(run_directory_test, that_others_hold_is_opened_without_the_lock_and_a_free_one_is_claimed) {
+  const std::string path = place / "run";
+  {
+    const auto first = run_directory::claim_or_open(real_file_system(), path, clock);
+    ASSERT_OK(first);
+    EXPECT_GE(first->lock_fd(), 0);
+    const auto second = run_directory::claim_or_open(real_file_system(), path, clock);
+    ASSERT_OK(second);
+    EXPECT_EQ(second->lock_fd(), -1);
+    EXPECT_EQ(second->run_id(), first->run_id());
+  }
+  const auto third = run_directory::claim_or_open(real_file_system(), path, clock);
+  ASSERT_OK(third);
+  EXPECT_GE(third->lock_fd(), 0);
+  std::filesystem::create_directory(place / "foreign");
+  (void)place.write("foreign/thesis.tex", "years of work");
+  expect_error(run_directory::claim_or_open(real_file_system(), place / "foreign", clock),
+               exit_code::cannot_use, {"holds thesis.tex"});
+}
+
 TEST_F(run_directory_test, is_joined_with_the_launchers_lock_and_by_nobody_else) {
   const std::string path = place / "run", elsewhere = place / "other";
   const auto launcher = claim(path), stranger = claim(elsewhere);
