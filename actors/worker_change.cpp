@@ -319,10 +319,11 @@ void worker_state::lose(member_id who, const std::string& how, bool proven) {
   mail_->to_coordinator(protocol::member_gone{who, listed->life, proven, how});
 }
 
+// Its peer stays until there is a plan without it: if it is in the next plan after all, the two
+// have to go on where their conversation was.
 void worker_state::give_up(const protocol::plan_member& m, const loss& how) {
   gone_[m.id] = how;
   const auto newcomer = newcomers_.find(m.id);
-  if (newcomer == newcomers_.end()) drop_peer(m.id);
   if (!collecting_) return;
   collecting_->gone(m.id, how.proven);
   if (newcomer != newcomers_.end()) collecting_->newcomer(candidate_from(newcomer->second));
