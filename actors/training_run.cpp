@@ -9,7 +9,6 @@
 #include "actors/from_settings.hpp"
 #include "actors/machine.hpp"
 #include "actors/model_shape.hpp"
-#include "actors/no_records.hpp"
 #include "actors/resume_identity.hpp"
 #include "actors/version.hpp"
 #include "comm/lone_transport.hpp"
@@ -121,16 +120,18 @@ int training_run::finish(ending how) {
   }
   // Told to stop before there was a plan: nobody else has recorded it.
   const bool before_plan = how.code == exit_code::interrupted && !points_.adopted;
-  if (monitor_ && (!orderly || before_plan)) {
+  if (!orderly || before_plan) {
     // The helper thread may still write; it is done with its work before the last words.
     files_thread_->end();
     member_.reset();
-    const std::uint64_t step = monitor_->last_recorded_step();
+    monitor* const told = records_ ? records_->last_words() : monitor_ ? &*monitor_ : nullptr;
+    if (told == nullptr) return static_cast<int>(how.code);
+    const std::uint64_t step = told->last_recorded_step();
     if (before_plan) {
-      (void)monitor_->told_to_stop(step, how.why);
-      (void)monitor_->finished(step, how.code);
+      (void)told->told_to_stop(step, how.why);
+      (void)told->finished(step, how.code);
     } else {
-      monitor_->failed(step, {how.code, how.why});
+      told->failed(step, {how.code, how.why});
     }
   }
   return static_cast<int>(how.code);
@@ -139,6 +140,11 @@ int training_run::finish(ending how) {
 // --- before the loop runs ---
 
 result<bool> training_run::prepare() {
+  // Asked for by the config, so it is an error of the start if it cannot be had; a successor goes
+  // on without.
+  if (convenes()) {
+    if (status opened = open_port(); !opened) return opened.failure();
+  }
   if (status opened = open_parts(); !opened) return opened.failure();
   if (!convenes()) return true;
   return choose_start();
@@ -160,15 +166,62 @@ status training_run::open_parts() {
   if (status opened = open_validation(); !opened) return opened.failure();
   if (!convenes()) return done{};
 
+  result<monitor> told = open_monitor();
+  if (!told) return told.failure();
+  monitor_.emplace(std::move(*told));
+  if (request_.place.expected > 1) monitor_->board().enter(run_state::waiting, "for members");
+  monitor_->board().publish();
+  return done{};
+}
+
+status training_run::open_port() {
+  if (around_.port == nullptr) return done{};
+  result<std::uint16_t> opened = around_.port->open();
+  if (!opened) return opened.failure();
+  return done{};
+}
+
+result<monitor> training_run::open_monitor() {
   result<monitor> told =
       monitor::open(around_.files, directory_, around_.clock, around_.screen,
                     {.steps = steps(),
                      .log_freq = static_cast<std::uint64_t>(settings().metrics.log_freq),
                      .report_file = request_.report_file});
-  if (!told) return told.failure();
-  monitor_.emplace(std::move(*told));
-  show_on_board();
-  return done{};
+  if (told) show_on_board(*told);
+  return told;
+}
+
+// On the helper thread, of a run that is under way. What the member that convened found out before
+// the run is read from what it left behind.
+result<monitor> training_run::take_over_records() {
+  result<monitor> told = open_monitor();
+  if (!told) return told;
+  told->set_speed_facts(model::flops_per_token(description_, layout_, training_.seq_len), 0, "");
+  if (convenes()) return told;
+  start_.step = told->before().first_step;
+  auto all = checkpoint::list(around_.files, checkpoints());
+  if (!all) return all.failure();
+  for (const checkpoint::listed& one : *all) {
+    if (one.step == start_.step && one.contents) history_ = one.contents->about.history;
+  }
+  return told;
+}
+
+// Is the coordinator of the newest plan the same life of the same member as in `mine`?
+result<bool> training_run::still_ours(const protocol::plan& mine) {
+  if (!chain_) {
+    result<plan_chain> opened =
+        plan_chain::open(around_.files, directory_.path(), directory_.run_id());
+    if (!opened) return opened.failure();
+    chain_.emplace(std::move(*opened));
+  } else if (result<bool> read = chain_->refresh(); !read) {
+    return read.failure();
+  }
+  const std::optional<chained_plan>& head = chain_->head();
+  if (!head || head->plan.number <= mine.number) return true;
+  const protocol::plan_member* const now = head->plan.find(head->plan.coordinator);
+  const protocol::plan_member* const me = mine.find(mine.coordinator);
+  return now != nullptr && me != nullptr && now->id == me->id && now->life == me->life;
 }
 
 status training_run::open_validation() {
@@ -283,14 +336,12 @@ void training_run::make_member() {
             file_store_settings{
                 .start = start_,
                 .checkpoints = checkpoints(),
-                .http_port = around_.http_port,
+                .http_port = [this] { return port_now(); },
                 .about = [this](const save_facts& f) { return checkpoint_facts(f); }});
-        if (monitor_) {
-          records_ = std::make_unique<record_writer>(*monitor_, around_.screen, around_.clock,
-                                                     *files_thread_, to_loop, record_settings());
-        } else {
-          records_ = std::make_unique<no_records>(to_loop);
-        }
+        records_ = std::make_unique<record_writer>(std::exchange(monitor_, std::nullopt),
+                                                   around_.screen, around_.clock, *files_thread_,
+                                                   to_loop, record_settings());
+        points_.records = records_.get();
         sample_sources sources;
         sources.training = windows_of(*data_);
         if (validation_data_) {
@@ -415,6 +466,7 @@ member_status training_run::member_line(const protocol::plan& p,
                                         const protocol::plan_member& m) const {
   member_status seen;
   seen.id = m.id.value;
+  seen.life = m.life;
   seen.name = m.name;
   seen.host = m.host;
   seen.state = m.leaves == 0 ? member_state::spare : member_state::active;
@@ -429,16 +481,38 @@ member_status training_run::member_line(const protocol::plan& p,
   return seen;
 }
 
+// A successor that cannot have the port goes on without: people see less, and nobody loses a step.
+std::uint16_t training_run::port_now() {
+  if (around_.port == nullptr) return 0;
+  const result<std::uint16_t> opened = around_.port->open();
+  if (opened) return *opened;
+  around_.screen.event(opened.failure().message +
+                       "; the run goes on without status and metrics until another member "
+                       "coordinates");
+  return 0;
+}
+
 record_writer_settings training_run::record_settings() {
-  return {.show_start = [this](const protocol::plan& p) { show_start(p); },
+  return {.open = [this] { return take_over_records(); },
+          .rest =
+              [this] {
+                if (around_.port != nullptr) around_.port->close();
+              },
+          .still_ours = [this](const protocol::plan& mine) { return still_ours(mine); },
+          .longest_pause = std::chrono::milliseconds(settings().fault_tolerance.suspect_ms),
+          .show_start = [this](const protocol::plan& p) { show_start(p); },
           .plan_line = [this](const protocol::plan& p) { return plan_line(p); },
           .member_line = [this](const protocol::plan& p,
                                 const protocol::plan_member& m) { return member_line(p, m); }};
 }
 
-void training_run::show_on_board() {
-  status_board& board = monitor_->board();
-  board.publish_to(around_.publish);
+void training_run::show_on_board(monitor& told) const {
+  status_board& board = told.board();
+  if (around_.port != nullptr) {
+    board.publish_to([port = around_.port](std::shared_ptr<const world_status> s) {
+      port->publish(std::move(s));
+    });
+  }
   world_status& seen = board.facts();
   seen.run = settings().job.name;
   seen.version = version_number();
@@ -447,8 +521,6 @@ void training_run::show_on_board() {
   seen.model = model_line(description_);
   seen.config_digest = config::hash_of(config::fingerprint_of(settings())).hex();
   seen.stall_seconds = settings().fault_tolerance.stall_seconds;
-  if (request_.place.expected > 1) board.enter(run_state::waiting, "for members");
-  board.publish();
 }
 
 void training_run::show_start(const protocol::plan& p) {

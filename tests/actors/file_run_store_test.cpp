@@ -68,7 +68,7 @@ class store_of {
         store_(files, directory, layout_, thread_, loop_.post(),
                {.start = {},
                 .checkpoints = "",
-                .http_port = 4,
+                .http_port = [] { return std::uint16_t{4}; },
                 .ask_again = std::chrono::milliseconds(1),
                 .probe_patience = patience,
                 .about = {}}) {}
