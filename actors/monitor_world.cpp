@@ -42,8 +42,11 @@ status monitor::goes_on(std::uint64_t from_step, const world_facts& world,
   r.from = world.number - 1;  // plans are numbered without a gap
   for (const world_change::lost_member& m : how.lost) r.lost.push_back(m.name);
   r.step_redone = how.step_redone;
-  r.noticed = mono_at(how.noticed);
-  r.unblock_ms = 1e3 * std::max(0.0, mono_at(how.unblocked) - r.noticed);
+  // Not known is 0: then the time begins here.
+  r.noticed = how.noticed > time_since_start() ? mono_at(how.noticed) : events_.mono();
+  if (how.unblocked > how.noticed) {
+    r.unblock_ms = 1e3 * std::max(0.0, mono_at(how.unblocked) - r.noticed);
+  }
   under_way_.push_back(r);
   board_.enter(run_state::recovering, "without " + names_of(r.lost));
   return new_generation(from_step, world, false, &r);
@@ -78,6 +81,7 @@ void monitor::take_over(std::uint64_t from_step) {
   report_.committed_steps_lost = before.committed_steps_lost;
   report_.recoveries = before.recoveries;
   under_way_ = before.under_way;
+  losses_told_ = before.losses;
   if (before.peak_flops > 0) {
     set_speed_facts(report_.flops_per_token, before.peak_flops, before.peak_source);
   }

@@ -24,6 +24,7 @@ record_writer::record_writer(std::optional<monitor> opened, console& screen,
       worker_(worker),
       post_(std::move(post)),
       settings_(std::move(settings)),
+      rests_(!opened),
       told_(std::move(opened)) {}
 
 // --- the role ---
@@ -69,7 +70,6 @@ bool record_writer::has_role() {
 }
 
 void record_writer::rests() {
-  if (rests_) return;
   rests_ = true;
   worker_.add([this] { close_records(); });
 }

@@ -40,7 +40,8 @@ struct record_writer_settings {
 
 class record_writer final : public recorder {
  public:
-  // `opened`: the monitor, where it was needed before; it belongs to the helper thread from now on.
+  // `opened`: the monitor, where it was needed before there is a plan; it belongs to the helper
+  // thread from now on. Without one, the writer rests.
   // All references outlive the object; the helper thread ends before it.
   record_writer(std::optional<monitor> opened, console& screen, const clock_source& clock,
                 helper_thread& worker, post_function post, record_writer_settings settings);
@@ -61,7 +62,7 @@ class record_writer final : public recorder {
   void heard_of(member_id who, const protocol::heartbeat& what) override;
 
   // A plan is in force whose coordinator is somebody else: closes the records and forgets what is
-  // told until the next started() or goes_on(). Nothing if it rests already.
+  // told until the next started() or goes_on(). Called as often as anybody likes.
   void rests();
 
   // Once the helper thread has ended: the monitor for the last words, nullptr unless this process
@@ -85,7 +86,7 @@ class record_writer final : public recorder {
   record_writer_settings settings_;
   // Of the loop's thread.
   protocol::plan plan_;
-  bool rests_ = true;
+  bool rests_;
   time_since_start last_commit_{};
   // Of the helper thread.
   std::optional<monitor> told_;

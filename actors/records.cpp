@@ -158,7 +158,8 @@ status step_log::add(const step_record& record) {
     return error{
         exit_code::defect,
         fmt::format(
-            "step {} was computed again with another {}: {} says loss {}, grad_norm {}, lr {}, "
+            "step {} was computed again with other bits ({}): {} says loss {}, grad_norm {}, lr "
+            "{}, "
             "tokens {}, skipped {}; now loss {}, grad_norm {}, lr {}, tokens {}, skipped {}",
             record.step, difference(stands, record), path_, json_number(stands.loss),
             json_number(stands.grad_norm), json_number(stands.lr), stands.tokens, stands.skipped,

@@ -115,6 +115,8 @@ void take(run_history& h, const event_fields& e) {
     const recovery r = recovery_in(e);
     std::erase_if(h.under_way, [&](const recovery& open) { return open.id == r.id; });
     h.recoveries.push_back(r);
+  } else if (event == "member_lost") {
+    h.losses[e.text("member")] = e.u64("recovery");
   } else if (event == "validation") {
     h.val_loss = e.number("loss");
     h.validations[e.u64("step")] = {e.number("loss"), e.u64("tokens")};

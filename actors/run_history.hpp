@@ -49,6 +49,7 @@ struct run_history {
   std::uint64_t world_min = 0, world_max = 0;  // members that computed
   std::uint64_t committed_steps_lost = 0;
   std::vector<recovery> recoveries, under_way;
+  std::map<std::string, std::uint64_t> losses;  // member, and the newest recovery it was lost in
   std::optional<double> val_loss;
   std::string weights_hash, state_hash;
   double peak_flops = 0;

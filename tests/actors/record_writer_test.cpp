@@ -76,7 +76,7 @@ class record_writer_test : public testing::Test {
   // One process that may keep the records.
   class process {
    public:
-    explicit process(record_writer_test& world)
+    explicit process(record_writer_test& world, bool convenes = false)
         : world_(world), screen_({.terminal = false, .color = false, .quiet = false}) {
       record_writer_settings s;
       s.open = [this] {
@@ -97,8 +97,10 @@ class record_writer_test : public testing::Test {
         seen.life = m.life;
         return seen;
       };
+      std::optional<monitor> opened;
+      if (convenes) opened.emplace(*s.open());
       writer = std::make_unique<record_writer>(
-          std::nullopt, screen_, world_.clock, thread_,
+          std::move(opened), screen_, world_.clock, thread_,
           [this](std::function<void()> call) { calls_.push_back(std::move(call)); }, s);
     }
 
@@ -329,6 +331,37 @@ TEST_F(record_writer_test, a_coordinator_that_stays_tells_a_loss_once_and_how_lo
   EXPECT_EQ(events("member_lost")[1]["recovery"], 2);
 }
 
+// It noticed the loss and could not make the plan that follows.
+TEST_F(record_writer_test, a_loss_that_was_told_before_the_role_moved_is_not_told_again) {
+  {
+    process first(*this);
+    first.writer->started(plan_number(0, 0, 0, {0, 1, 2}), at(0));
+    ASSERT_TRUE(first.commits(1, 2, 0, 3));
+    first.writer->member_lost(member_id(2), "its link broke");
+    first.settle();
+  }
+  process second(*this);
+  world_change how = loss_of("worker-0", clock.now(), clock.now(), false);
+  how.lost.push_back({"worker-2", "its link broke"});
+  second.writer->goes_on(plan_number(1, 1, 2, {1}), at(2), how);
+  ASSERT_TRUE(second.commits(3, 3, 1, 1));
+  const auto lost = events("member_lost");
+  ASSERT_EQ(lost.size(), 2U);
+  EXPECT_EQ(lost[0]["member"], "worker-2");
+  EXPECT_EQ(lost[1]["member"], "worker-0");
+  EXPECT_THAT(events("recovered")[0]["lost"], ElementsAre("worker-0", "worker-2"));
+}
+
+TEST_F(record_writer_test, whoever_opened_the_records_before_the_first_plan_tells_of_visitors) {
+  process first(*this);
+  EXPECT_EQ(first.end(), nullptr);
+  process convener(*this, true);
+  convener.writer->visitor_refused("another config");
+  convener.settle();
+  EXPECT_THAT(shown(), HasSubstr("refused somebody who wanted to join: another config"));
+  EXPECT_NE(convener.end(), nullptr) << "a start that comes to nothing has last words";
+}
+
 TEST_F(record_writer_test, members_that_come_and_leave_are_told_and_are_no_recovery) {
   process only(*this);
   only.writer->started(plan_number(0, 0, 0, {0, 1, 2}), at(0));
@@ -446,7 +479,6 @@ TEST_F(record_writer_test, one_that_rests_writes_nothing_and_knows_all_when_it_i
   first.writer->member_lost(member_id(1), "told to one that never had the role");
   first.writer->started(plan_number(0, 0, 0, {0, 1, 2}), at(0));
   ASSERT_TRUE(first.commits(1, 3, 0, 3));
-  first.writer->rests();
   first.writer->rests();
   first.settle();
   EXPECT_EQ(first.rests, 1);

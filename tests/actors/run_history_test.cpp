@@ -38,6 +38,7 @@ TEST(run_history, counts_plans_losses_and_recoveries_of_a_start) {
   EXPECT_EQ(h.recoveries[0].step, 13U);
   EXPECT_EQ(h.recoveries[0].recover_ms, 1000);
   EXPECT_THAT(h.recoveries[0].lost, ElementsAre("worker-3"));
+  EXPECT_EQ(h.losses.at("worker-3"), 1U);
   ASSERT_EQ(h.under_way.size(), 1U);
   EXPECT_EQ(h.under_way[0].id, 2U);
   EXPECT_EQ(h.under_way[0].noticed, 6.5);
