@@ -66,6 +66,55 @@ TEST_F(records_test, a_step_reads_back_with_its_bits) {
   EXPECT_THAT(content(steps_path), AllOf(HasSubstr("\"loss\":null"), HasSubstr("\"loss_text\"")));
 }
 
+// There are two readers: one for lines as they are written, and one for whatever is JSON.
+TEST_F(records_test, a_line_reads_the_same_however_it_is_laid_out) {
+  step_record odd = record_of(1);
+  odd.loss = 0.1 + 0.2;
+  odd.grad_norm = std::numeric_limits<double>::denorm_min();
+  odd.lr = 1e-300;
+  odd.seconds = std::numeric_limits<double>::max();
+  odd.tokens = std::numeric_limits<std::uint64_t>::max();
+  odd.skipped = true;
+  {
+    auto log = step_log::open(files, steps_path);
+    ASSERT_TRUE(log && log->add(odd));
+  }
+  const std::string written = content(steps_path);
+  std::string spaced;
+  for (const char c : written) spaced += c == ',' ? std::string(" ,\t") : std::string(1, c);
+  const auto own = read_steps(files, steps_path);
+  ASSERT_TRUE(files.remove(steps_path));
+  write(steps_path, spaced);
+  const auto general = read_steps(files, steps_path);
+  ASSERT_TRUE(own && general);
+  for (const auto& steps : {*own, *general}) {
+    ASSERT_EQ(steps.size(), 1u);
+    EXPECT_TRUE(steps[0].same_bits(odd));
+    EXPECT_EQ(steps[0].seconds, odd.seconds);
+    EXPECT_EQ(steps[0].world, odd.world);
+  }
+}
+
+TEST_F(records_test, what_only_looks_like_a_line_is_refused) {
+  write_steps(1);
+  const std::string line = content(steps_path);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = line;
+    text.replace(text.find(from), from.size(), to);
+    EXPECT_TRUE(files.remove(steps_path));
+    write(steps_path, text);
+    return static_cast<bool>(read_steps(files, steps_path));
+  };
+  EXPECT_TRUE(with("\"skipped\":false", "\"skipped\": false"));
+  EXPECT_FALSE(with("\"tokens\":64", "\"tokens\":64.5"));
+  EXPECT_FALSE(with("\"tokens\":64", "\"tokens\":-64"));
+  EXPECT_FALSE(with("\"seconds\":0.25", "\"seconds\":inf"));
+  EXPECT_FALSE(with("\"seconds\":0.25", "\"seconds\":nan"));
+  EXPECT_FALSE(with("\"seconds\":0.25", "\"seconds\":0.25,\"more\":1"));
+  EXPECT_FALSE(with("\"skipped\":false", "\"skipped\":maybe"));
+  EXPECT_FALSE(with("0.25}", "0.25}}"));
+}
+
 TEST_F(records_test, a_missing_file_has_no_steps) {
   const auto steps = read_steps(files, steps_path);
   ASSERT_TRUE(steps);
