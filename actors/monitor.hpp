@@ -89,8 +89,8 @@ class monitor {
   double now() const { return std::chrono::duration<double>(clock_->now()).count(); }
 
  private:
-  status new_generation(std::uint64_t from_step, const world_facts& world, bool start,
-                        const recovery* r);
+  status new_generation(std::uint64_t from_step, const world_facts& world,
+                        const recovery* change);  // nullptr: of a start
   void take_over(std::uint64_t from_step);
   status tell_change(std::uint64_t from_step, const world_facts& world, const world_change& how);
   void count_cause(std::uint64_t from_step, const world_change& how);

@@ -23,7 +23,7 @@ status monitor::started(std::uint64_t from_step, const world_facts& world) {
   board_.facts().step = from_step;
   report_.generations = 0;
   report_.world_min = report_.world_max = world.computing;
-  return new_generation(from_step, world, true, nullptr);
+  return new_generation(from_step, world, nullptr);
 }
 
 status monitor::goes_on(std::uint64_t from_step, const world_facts& world,
@@ -35,13 +35,12 @@ status monitor::goes_on(std::uint64_t from_step, const world_facts& world,
   if (how.step_redone) ++report_.steps_redone;
   count_cause(from_step, how);
   if (status told = tell_change(from_step, world, how); !told) return told.failure();
-  if (how.lost.empty()) return new_generation(from_step, world, false, nullptr);
-
   recovery r;
   r.id = r.to = world.number;
   r.from = world.number - 1;  // plans are numbered without a gap
   for (const world_change::lost_member& m : how.lost) r.lost.push_back(m.name);
   r.step_redone = how.step_redone;
+  if (how.lost.empty()) return new_generation(from_step, world, &r);
   // Not known is 0: then the time begins here.
   r.noticed = how.noticed > time_since_start() ? mono_at(how.noticed) : events_.mono();
   if (how.unblocked > how.noticed) {
@@ -49,7 +48,7 @@ status monitor::goes_on(std::uint64_t from_step, const world_facts& world,
   }
   under_way_.push_back(r);
   board_.enter(run_state::recovering, "without " + names_of(r.lost));
-  return new_generation(from_step, world, false, &r);
+  return new_generation(from_step, world, &r);
 }
 
 // Everything that another process has counted in this start.
@@ -125,8 +124,9 @@ status monitor::tell_change(std::uint64_t from_step, const world_facts& world,
   return tell("member_joined", "joined", how.joined);
 }
 
-status monitor::new_generation(std::uint64_t from_step, const world_facts& world, bool start,
-                               const recovery* r) {
+status monitor::new_generation(std::uint64_t from_step, const world_facts& world,
+                               const recovery* change) {
+  const bool start = change == nullptr;
   world_ = world;
   base_ = from_step;
   ++report_.generations;
@@ -144,14 +144,14 @@ status monitor::new_generation(std::uint64_t from_step, const world_facts& world
   if (start && report_.peak_flops > 0) {
     line.number("peak_flops", report_.peak_flops).text("peak_source", report_.peak_source);
   }
-  if (r != nullptr) {
-    line.u64("recovery", r->id)
-        .u64("from", r->from)
-        .u64("to", r->to)
-        .texts("lost", r->lost)
-        .boolean("step_redone", r->step_redone)
-        .number("unblock_ms", r->unblock_ms)
-        .number("noticed_mono", r->noticed);
+  if (!start) line.boolean("step_redone", change->step_redone);
+  if (!start && !change->lost.empty()) {
+    line.u64("recovery", change->id)
+        .u64("from", change->from)
+        .u64("to", change->to)
+        .texts("lost", change->lost)
+        .number("unblock_ms", change->unblock_ms)
+        .number("noticed_mono", change->noticed);
   }
   board_.facts().generation = world.number;
   board_.facts().plan = world.plan_line;

@@ -99,6 +99,7 @@ void take_generation(run_history& h, const event_fields& e) {
   if (!e.boolean("start") && from < h.beginnings.back().recorded) {
     h.committed_steps_lost += h.beginnings.back().recorded - from;
   }
+  h.attempts_redone += e.boolean("step_redone") ? 1 : 0;
   if (!e.has("recovery")) return;
   recovery r = recovery_in(e);
   r.noticed = e.number("noticed_mono");
@@ -129,9 +130,7 @@ void take(run_history& h, const event_fields& e) {
 }  // namespace
 
 std::uint64_t run_history::steps_redone(std::uint64_t reached) const {
-  std::uint64_t redone = 0;
-  for (const recovery& r : recoveries) redone += r.step_redone ? 1 : 0;
-  for (const recovery& r : under_way) redone += r.step_redone ? 1 : 0;
+  std::uint64_t redone = attempts_redone;
   for (std::size_t i = 0; i < beginnings.size(); ++i) {
     const std::uint64_t end = i + 1 < beginnings.size() ? beginnings[i + 1].from_step : reached;
     const std::uint64_t again = std::min(beginnings[i].recorded, end);

@@ -48,6 +48,7 @@ struct run_history {
   std::uint64_t generations = 0, last_generation = 0;
   std::uint64_t world_min = 0, world_max = 0;  // members that computed
   std::uint64_t committed_steps_lost = 0;
+  std::uint64_t attempts_redone = 0;  // steps that were under way when a plan began
   std::vector<recovery> recoveries, under_way;
   std::map<std::string, std::uint64_t> losses;  // member, and the newest recovery it was lost in
   std::optional<double> val_loss;

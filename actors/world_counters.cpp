@@ -9,10 +9,10 @@ loss_kind loss_kind_of(std::string_view how) {
   const auto says = [how](std::string_view word) {
     return how.find(word) != std::string_view::npos;
   };
-  if (says("killed by signal") || says("exited") || says("ended with")) return loss_kind::exit;
+  if (says("killed by signal") || says("exited") || says("a new process")) return loss_kind::exit;
   if (says("stall") || says("no progress")) return loss_kind::stall;
   if (says("corrupt") || says("hash")) return loss_kind::corrupt;
-  if (says("nothing was heard") || says("heartbeat")) return loss_kind::heartbeat;
+  if (says("nothing was heard") || says("did not answer")) return loss_kind::heartbeat;
   return loss_kind::endpoint;
 }
 

@@ -50,6 +50,8 @@ TEST(world_counters, the_words_of_a_loss_tell_its_kind) {
             loss_kind::heartbeat);
   EXPECT_EQ(loss_kind_of("its link broke: connection reset"), loss_kind::endpoint);
   EXPECT_EQ(loss_kind_of("was killed by signal 9 (Killed)"), loss_kind::exit);
+  EXPECT_EQ(loss_kind_of("a new process has come in its slot"), loss_kind::exit);
+  EXPECT_EQ(loss_kind_of("it did not answer in time"), loss_kind::heartbeat);
   EXPECT_EQ(loss_kind_of("no progress for 60 s"), loss_kind::stall);
   EXPECT_EQ(loss_kind_of("its sum has another hash"), loss_kind::corrupt);
 }
