@@ -85,10 +85,16 @@ status monitor::step(const committed_step& committed, double seconds) {
   record.seconds = seconds;
   const bool there = decided.step <= steps_.last_step();
   if (status added = steps_.add(record); !added) return added.failure();
-  // Of a plan before this one: its coordinator did not know, or could not say, that it has a line.
-  if (there && decided.step <= base_) return done{};
-  if (there) ++report_.steps_redone;
   const bool first = decided.step > counted_;
+  // Of a plan before this one: its coordinator did not know, or could not say, that it has a line.
+  // How long it took is not known here, so it says nothing about the speed.
+  if (decided.step <= base_) {
+    if (there) return done{};
+    count(record);
+    report_.final_loss = decided.loss;
+    return decided.skip && first ? say_skipped(decided) : done{};
+  }
+  if (there) ++report_.steps_redone;
   count(record);
   report_.final_loss = decided.loss;
   report_.steps = decided.step;
@@ -103,7 +109,7 @@ status monitor::step(const committed_step& committed, double seconds) {
   board_.committed(decided, seconds, there);
   board_.speed(shown.tokens_per_second, line_seconds_ / static_cast<double>(line_steps_),
                shown.utilization);
-  if (!there && decided.step > base_ && !under_way_.empty()) {
+  if (!there && !under_way_.empty()) {
     if (status told = write_recovered(decided.step); !told) return told.failure();
   }
   board_.publish();
