@@ -132,17 +132,21 @@ void file_run_store::find_convener(answer<comm::address> then) {
       });
 }
 
-void file_run_store::announce(const comm::address& here, generation, answer<done> then) {
+// Who convenes announces itself before there is a plan: the address is of the one that it will
+// make.
+void file_run_store::announce(const comm::address& here, generation plan, answer<done> then) {
   ask<done>(
-      [this, here]() -> status {
+      [this, here, plan]() -> status {
         result<plan_chain*> plans = chain();
         if (!plans) return plans.failure();
+        const generation number = plan == generation() ? (*plans)->next_number() : plan;
+        const std::uint16_t http_port = settings_.http_port ? settings_.http_port() : 0;
         result<bool> told = publish_address(files_, directory_.path(),
                                             {.run_id = directory_.run_id(),
-                                             .plan = (*plans)->next_number(),
+                                             .plan = number,
                                              .host = here.host,
                                              .port = here.port,
-                                             .http_port = settings_.http_port});
+                                             .http_port = http_port});
         if (!told) return told.failure();
         return done{};
       },

@@ -20,7 +20,9 @@ namespace troupe::actors {
 struct file_store_settings {
   starting_point start;     // chosen before the loop runs
   std::string checkpoints;  // the directory of all of them
-  std::uint16_t http_port = 0;
+  // Where status and metrics are served; opens the port. On the helper thread, before the address
+  // is announced.
+  std::function<std::uint16_t()> http_port;
   std::chrono::milliseconds ask_again = std::chrono::milliseconds(50);  // for the convener
   std::chrono::milliseconds probe_patience = std::chrono::milliseconds(4000);
   // What stands in a checkpoint besides the tensors.

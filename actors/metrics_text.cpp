@@ -141,6 +141,21 @@ void add_world(exposition& e, const world_status& s) {
   }
   e.gauge("troupe_world_generation", "Number of the plan in force.",
           static_cast<double>(s.generation));
+  const world_counters& c = s.counters;
+  e.family("troupe_generations_total", "counter", "Plans that replaced another one, by cause.");
+  for (std::size_t i = 0; i < change_cause_names.size(); ++i) {
+    e.count(c.generations.values[i], {{"cause", change_cause_names[i]}});
+  }
+  e.family("troupe_member_losses_total", "counter", "Members lost, by how it was noticed.");
+  for (std::size_t i = 0; i < loss_kind_names.size(); ++i) {
+    e.count(c.losses.values[i], {{"kind", loss_kind_names[i]}});
+  }
+  e.family("troupe_recovery_duration_seconds", "histogram",
+           "From the notice of a loss to the first new commit.")
+      .buckets(c.recovery_seconds, "", "");
+  e.family("troupe_unblock_duration_seconds", "histogram",
+           "From the notice of a loss to the last survivor's release.")
+      .buckets(c.unblock_seconds, "", "");
   if (s.members.empty()) return;
   const auto slot = [](const member_status& m) { return fmt::format("{}", m.id); };
   e.family("troupe_member_up", "gauge", "1 while the member in this slot is there.");

@@ -7,6 +7,7 @@
 #include "actors/version.hpp"
 
 namespace troupe::actors {
+
 monitor::monitor(file_system& files, const run_directory& directory, const clock_source& clock,
                  console& screen, const monitor_settings& settings, step_log steps,
                  event_log events)
@@ -17,9 +18,9 @@ monitor::monitor(file_system& files, const run_directory& directory, const clock
       settings_(settings),
       steps_(std::move(steps)),
       events_(std::move(events)),
-      board_(clock),
-      started_(now()) {
+      board_(clock) {
   report_.version = version_text();
+  validations_ = events_.before().validations;
   board_.facts().run_id = directory.run_id();
   board_.facts().steps = settings.steps;
 }
@@ -33,6 +34,12 @@ result<monitor> monitor::open(file_system& files, const run_directory& directory
       event_log::open(files, directory.file("events.jsonl"), clock, directory.run_id());
   if (!events) return events.failure();
   return monitor(files, directory, clock, screen, settings, std::move(*steps), std::move(*events));
+}
+
+result<bool> monitor::is_mine() const {
+  const result<bool> steps = steps_.is_mine();
+  if (!steps || !*steps) return steps;
+  return events_.is_mine();
 }
 
 void monitor::set_speed_facts(double flops_per_token, double peak_flops,
@@ -56,66 +63,61 @@ void monitor::set_peaks(const std::string& member, std::uint64_t memory_bytes,
   activations = std::max(activations, activation_bytes);
 }
 
-status monitor::started(std::uint64_t from_step, const world_facts& world) {
-  first_step_ = from_step;
-  report_.steps = from_step;
-  board_.facts().step = from_step;
-  report_.generations = 0;
-  report_.world_min = report_.world_max = world.computing;
-  return generation(from_step, world);
+// A step that is told again counts once: whoever begins behind its line has seen it.
+void monitor::count(const step_record& record) {
+  if (record.step <= counted_) return;
+  counted_ = record.step;
+  tokens_ += record.tokens;
+  in_steps_ += record.seconds;
 }
 
-status monitor::generation(std::uint64_t from_step, const world_facts& world) {
-  world_ = world;
-  ++report_.generations;
-  report_.world_min = std::min(report_.world_min, world.computing);
-  report_.world_max = std::max(report_.world_max, world.computing);
-  json_line line = events_.begin("generation");
-  line.u64("number", world.number).u64("members", world.members).u64("from_step", from_step);
-  if (!world.plan_hash.empty()) line.text("plan", world.plan_hash);
-  line.text("reason", world.reason);
-  board_.facts().generation = world.number;
-  board_.facts().plan = world.plan_line;
-  board_.publish();
-  return events_.write(line);
-}
-
-status monitor::step(const protocol::decision_record& decided, double seconds) {
-  const auto tokens = static_cast<std::uint64_t>(decided.tokens);
-  tokens_ += tokens;
-  in_steps_ += seconds;
-  line_seconds_ += seconds;
-  line_tokens_ += tokens;
-  ++line_steps_;
-  report_.final_loss = decided.loss;
-  report_.steps = decided.step;
-  const bool redone = decided.step <= steps_.last_step();
-  if (redone) ++report_.steps_redone;
+status monitor::step(const committed_step& committed, double seconds) {
+  const protocol::decision_record& decided = committed.record;
   step_record record;
   record.step = decided.step;
   record.loss = decided.loss;
   record.grad_norm = decided.grad_norm;
   record.lr = static_cast<double>(decided.lr);
-  record.tokens = tokens;
-  record.world = world_.computing;
-  record.generation = world_.number;
+  record.tokens = static_cast<std::uint64_t>(decided.tokens);
+  record.world = committed.world;
+  record.generation = committed.plan.value;
   record.skipped = decided.skip;
   record.seconds = seconds;
+  const bool there = decided.step <= steps_.last_step();
   if (status added = steps_.add(record); !added) return added.failure();
+  const bool first = decided.step > counted_;
+  // Of a plan before this one: its coordinator did not know, or could not say, that it has a line.
+  // How long it took is not known here, so it says nothing about the speed.
+  if (decided.step <= base_) {
+    if (there) return done{};
+    count(record);
+    report_.final_loss = decided.loss;
+    return decided.skip && first ? say_skipped(decided) : done{};
+  }
+  if (there) ++report_.steps_redone;
+  count(record);
+  report_.final_loss = decided.loss;
+  report_.steps = decided.step;
+  line_seconds_ += seconds;
+  line_tokens_ += record.tokens;
+  ++line_steps_;
 
   const bool due = decided.step == first_step_ + 1 || decided.step % settings_.log_freq == 0 ||
                    decided.step == settings_.steps;
   const progress shown = progress_now(decided);
   screen_->step(shown, due);
-  board_.committed(decided, seconds, redone);
+  board_.committed(decided, seconds, there);
   board_.speed(shown.tokens_per_second, line_seconds_ / static_cast<double>(line_steps_),
                shown.utilization);
+  if (!there && !under_way_.empty()) {
+    if (status told = write_recovered(decided.step); !told) return told.failure();
+  }
   board_.publish();
   if (due) {
     line_seconds_ = 0;
     line_tokens_ = line_steps_ = 0;
   }
-  return decided.skip ? say_skipped(decided) : done{};
+  return decided.skip && first ? say_skipped(decided) : done{};
 }
 
 progress monitor::progress_now(const protocol::decision_record& decided) const {
@@ -157,10 +159,15 @@ status monitor::validated(std::uint64_t step, const validation_result& measured)
   screen_->say(fmt::format("step {:>{}}/{}  val_loss {:.4f}  tokens {}", step,
                            fmt::formatted_size("{}", settings_.steps), settings_.steps,
                            measured.loss, short_count(measured.tokens)));
+  const auto tokens = static_cast<std::uint64_t>(measured.tokens);
+  const auto stands = validations_.find(step);
+  if (stands != validations_.end() && stands->second.tokens == tokens &&
+      stands->second.loss == measured.loss) {
+    return done{};  // measured again: the plan changed meanwhile, or a resume came by here
+  }
+  validations_[step] = {measured.loss, tokens};
   json_line line = events_.begin("validation");
-  line.u64("step", step)
-      .number("loss", measured.loss)
-      .u64("tokens", static_cast<std::uint64_t>(measured.tokens));
+  line.u64("step", step).number("loss", measured.loss).u64("tokens", tokens);
   return events_.write(line);
 }
 
@@ -172,13 +179,6 @@ status monitor::told_to_stop(std::uint64_t step, const std::string& signal) {
       step));
   json_line line = events_.begin("notice");
   line.text("signal", signal).u64("step", step);
-  return events_.write(line);
-}
-
-status monitor::member_lost(const std::string& member, const std::string& how) {
-  board_.publish();
-  json_line line = events_.begin("member_lost");
-  line.text("member", member).text("cause", how).text("noticed", how);
   return events_.write(line);
 }
 
@@ -234,6 +234,8 @@ status monitor::finished(std::uint64_t step, exit_code code) {
       .text("reason", to_the_end ? "the last step is trained" : "told to stop");
   if (status written = events_.write(line); !written) return written.failure();
   if (status written = write_report(code); !written) return written.failure();
+  board_.enter(run_state::finished);
+  board_.publish();
   screen_->say(
       fmt::format("{} at step {} of {}  loss {:.4f}{}  weights_hash {}",
                   to_the_end ? "finished" : "stopped", step, settings_.steps, report_.final_loss,
@@ -273,7 +275,7 @@ void monitor::failed(std::uint64_t step, const error& why) {
 
 status monitor::write_report(std::optional<exit_code> exit) {
   if (exit) report_.exit = static_cast<int>(*exit);
-  report_.seconds = now() - started_;
+  report_.seconds = events_.mono();
   report_.tokens_per_second = in_steps_ > 0 ? static_cast<double>(tokens_) / in_steps_ : 0;
   if (report_.peak_flops > 0) {
     report_.utilization = report_.tokens_per_second * report_.flops_per_token / report_.peak_flops;

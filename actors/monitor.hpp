@@ -1,10 +1,15 @@
 // What the outside sees of a run: steps.jsonl, events.jsonl, report.json and the lines on the
 // screen. It is told what happened and decides nothing; everything that counts time or tokens for
 // people is here, so that the training itself has no clock to look at.
+//
+// Any process of the run may come to keep the records, at any time: one that opens the files of a
+// run that is under way counts on from what stands in them (run_history), and what it is told of
+// steps that have their lines is compared and nothing else.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +17,7 @@
 
 #include "actors/console.hpp"
 #include "actors/protocol/decision.hpp"
+#include "actors/recorder.hpp"
 #include "actors/records.hpp"
 #include "actors/report.hpp"
 #include "actors/run_directory.hpp"
@@ -44,6 +50,10 @@ class monitor {
                               const monitor_settings& settings);
 
   std::uint64_t last_recorded_step() const { return steps_.last_step(); }
+  // What the files told when they were opened.
+  const run_history& before() const { return events_.before(); }
+  // False if another process has written into the files since: this object knows too little then.
+  result<bool> is_mine() const;
 
   // What utilization is measured against; `peak_source` in words.
   void set_speed_facts(double flops_per_token, double peak_flops, const std::string& peak_source);
@@ -55,12 +65,14 @@ class monitor {
 
   // Each writes its event, and says it where a person should know.
   status started(std::uint64_t from_step, const world_facts& world);
-  // A new plan: the steps from here on are computed by it.
-  status generation(std::uint64_t from_step, const world_facts& world);
-  status step(const protocol::decision_record& decided, double seconds);
+  // A later plan: the steps from here on are computed by it.
+  status goes_on(std::uint64_t from_step, const world_facts& world, const world_change& how);
+  status step(const committed_step& committed, double seconds);
   status validated(std::uint64_t step, const validation_result& measured);
   status told_to_stop(std::uint64_t step, const std::string& signal);
-  status member_lost(const std::string& member, const std::string& how);
+  // `when` it was noticed and when it was heard of, by this process's clock.
+  status member_lost(const std::string& member, const std::string& how, time_since_start when);
+  void heard_of(const std::string& member, time_since_start when) { heard_[member] = when; }
   status weights_not_finite(std::uint64_t step, const std::string& layer);
   status save_begins(std::uint64_t step);
   status saved(std::uint64_t step, const checkpoint::saved& what, double seconds);
@@ -77,6 +89,16 @@ class monitor {
   double now() const { return std::chrono::duration<double>(clock_->now()).count(); }
 
  private:
+  status new_generation(std::uint64_t from_step, const world_facts& world,
+                        const recovery* change);  // nullptr: of a start
+  void take_over(std::uint64_t from_step);
+  status tell_change(std::uint64_t from_step, const world_facts& world, const world_change& how);
+  void count_cause(std::uint64_t from_step, const world_change& how);
+  status write_loss(std::uint64_t recovery, const std::string& member, const std::string& how,
+                    time_since_start when);
+  status write_recovered(std::uint64_t step);
+  void count(const step_record& record);
+  double mono_at(time_since_start when) const;
   monitor(file_system& files, const run_directory& directory, const clock_source& clock,
           console& screen, const monitor_settings& settings, step_log steps, event_log events);
   progress progress_now(const protocol::decision_record& decided) const;
@@ -93,11 +115,17 @@ class monitor {
   report report_;
   status_board board_;
   world_facts world_;
-  double started_;
-  std::uint64_t first_step_ = 0;  // finished steps when this start began
+  bool told_of_world_ = false;
+  std::uint64_t first_step_ = 0;  // finished steps when this start, or this process's part, began
+  std::uint64_t base_ = 0;        // of the plan in force
+  std::uint64_t counted_ = 0;     // the newest step of this start that is in the sums below
   std::uint64_t tokens_ = 0;      // of steps of this start
   double in_steps_ = 0;           // [s]
-  double line_seconds_ = 0;       // since the last progress line
+  std::vector<recovery> under_way_;
+  std::map<std::uint64_t, run_history::validation> validations_;  // that have their lines, by step
+  std::map<std::string, time_since_start> heard_;
+  std::map<std::string, std::uint64_t> losses_told_;  // member, and the recovery it stands under
+  double line_seconds_ = 0;                           // since the last progress line
   std::uint64_t line_tokens_ = 0, line_steps_ = 0;
 };
 

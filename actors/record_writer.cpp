@@ -3,63 +3,144 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "actors/plan_text.hpp"
 
 namespace troupe::actors {
 
-record_writer::record_writer(monitor& told, console& screen, const clock_source& clock,
-                             helper_thread& worker, post_function post,
+namespace {
+
+// Between two snapshots that only heartbeats gave reason for.
+constexpr std::chrono::milliseconds shown_again{250};
+
+}  // namespace
+
+record_writer::record_writer(std::optional<monitor> opened, console& screen,
+                             const clock_source& clock, helper_thread& worker, post_function post,
                              record_writer_settings settings)
-    : told_(told),
-      screen_(screen),
+    : screen_(screen),
       clock_(clock),
       worker_(worker),
       post_(std::move(post)),
-      settings_(std::move(settings)) {}
+      settings_(std::move(settings)),
+      rests_(!opened),
+      told_(std::move(opened)) {}
+
+// --- the role ---
 
 void record_writer::tell(task what, answer then) {
+  if (rests_) return;
   worker_.add([this, back = post_.to_loop(), what = std::move(what), then = std::move(then)] {
-    status s = failed_ ? status(*failed_) : what(told_);
-    if (!s) failed_ = s.failure();
+    if (!failed_) {
+      if (!told_) return;  // the role went to somebody else in the meantime
+      const status s = what(*told_);
+      if (!told_) return;  // that was found out just now
+      if (!s) failed_ = s.failure();
+    }
+    const status s = failed_ ? status(*failed_) : status(done{});
     if (then) back([s, then] { then(s); });
   });
 }
 
+// A monitor that is open serves on, unless somebody else has kept the records since.
+status record_writer::open_records() {
+  if (told_) {
+    const result<bool> mine = told_->is_mine();
+    if (!mine) return mine.failure();
+    if (*mine) return done{};
+    told_.reset();
+  }
+  result<monitor> opened = settings_.open();
+  if (!opened) return opened.failure();
+  told_.emplace(std::move(*opened));
+  return done{};
+}
+
+void record_writer::close_records() {
+  told_.reset();
+  if (settings_.rest) settings_.rest();
+}
+
+// A store that does not answer takes no lines either, so that is left to the write.
+bool record_writer::has_role() {
+  if (!settings_.still_ours) return true;
+  const result<bool> ours = settings_.still_ours(recorded_plan_);
+  return !ours || *ours;
+}
+
+void record_writer::rests() {
+  rests_ = true;
+  worker_.add([this] { close_records(); });
+}
+
+monitor* record_writer::last_words() {
+  // A start that came to nothing before its first plan is told by whoever opened the records.
+  if (!told_ || (!recorded_plan_.run_id.empty() && !has_role())) return nullptr;
+  return &*told_;
+}
+
+world_facts record_writer::facts_of(const protocol::plan& p) const {
+  world_facts facts;
+  facts.number = p.number.value;
+  facts.members = p.members.size();
+  facts.computing = 0;
+  for (const protocol::plan_member& one : p.members) facts.computing += one.leaves > 0 ? 1 : 0;
+  facts.plan_hash = plan_hash(print_plan(p));
+  facts.plan_line = settings_.plan_line(p);
+  facts.reason = p.reason;
+  return facts;
+}
+
+status record_writer::take_plan(const protocol::plan& p) {
+  if (status opened = open_records(); !opened) return opened.failure();
+  recorded_plan_ = p;
+  last_line_ = clock_.now();
+  std::vector<member_status> members;
+  for (const protocol::plan_member& one : p.members) {
+    members.push_back(settings_.member_line(p, one));
+  }
+  told_->board().plan(p.number.value, settings_.plan_line(p), std::move(members));
+  return done{};
+}
+
 void record_writer::started(const protocol::plan& p, const starting_point& from) {
   plan_ = p;
+  rests_ = false;
   last_commit_ = clock_.now();
-  tell([this, p, from](monitor& m) -> status {
-    std::vector<member_status> members;
-    std::uint64_t computing = 0;
-    for (const protocol::plan_member& one : p.members) {
-      members.push_back(settings_.member_line(p, one));
-      computing += one.leaves > 0 ? 1 : 0;
+  worker_.add([this, p, from] {
+    if (failed_) return;
+    status s = take_plan(p);
+    if (s) {
+      told_->board().enter(run_state::training);
+      settings_.show_start(p);
+      s = told_->started(from.step, facts_of(p));
     }
-    const std::string line = settings_.plan_line(p);
-    m.board().plan(p.number.value, line, std::move(members));
-    m.board().enter(run_state::training);
-    settings_.show_start(p);
-    return m.started(from.step, {.number = p.number.value,
-                                 .members = p.members.size(),
-                                 .computing = computing,
-                                 .plan_hash = plan_hash(print_plan(p)),
-                                 .plan_line = line,
-                                 .reason = p.reason});
+    if (!s) failed_ = s.failure();
   });
 }
 
-void record_writer::goes_on(const protocol::plan& p, const starting_point&, const world_change&) {
+void record_writer::goes_on(const protocol::plan& p, const starting_point& from,
+                            const world_change& how) {
   plan_ = p;
+  rests_ = false;
   last_commit_ = clock_.now();
+  worker_.add([this, p, from, how] {
+    if (failed_) return;
+    status s = take_plan(p);
+    if (s) s = told_->goes_on(from.step, facts_of(p), how);
+    if (!s) failed_ = s.failure();
+  });
 }
 
+// --- what is told ---
+
 void record_writer::note_facts(const committed_step& step) {
-  status_board& board = told_.board();
+  status_board& board = told_->board();
   for (const auto& [id, facts] : step.facts) {
-    const protocol::plan_member* m = plan_.find(id);
+    const protocol::plan_member* m = recorded_plan_.find(id);
     if (m == nullptr) continue;
-    told_.set_peaks(m->name, facts.peak_memory, facts.activation_bytes);
+    told_->set_peaks(m->name, facts.peak_memory, facts.activation_bytes);
     board.worked(step_phase::data, facts.data);
     board.worked(step_phase::forward, facts.forward);
     board.worked(step_phase::backward, facts.backward);
@@ -88,9 +169,18 @@ void record_writer::committed(const committed_step& step, answer then) {
   const double seconds = std::chrono::duration<double>(now - last_commit_).count();
   last_commit_ = now;
   tell(
-      [this, step, seconds](monitor& m) {
+      [this, step, seconds](monitor& m) -> status {
+        const time_since_start before = std::exchange(last_line_, clock_.now());
+        if (last_line_ - before > settings_.longest_pause && !has_role()) {
+          screen_.event(fmt::format(
+              "step {} is not recorded here: a plan after number {} gave the records to another "
+              "process while this one stood still",
+              step.record.step, recorded_plan_.number.value));
+          close_records();
+          return done{};
+        }
         note_facts(step);
-        return m.step(step.record, seconds);
+        return m.step(step, seconds);
       },
       std::move(then));
 }
@@ -136,9 +226,9 @@ void record_writer::save_failed(std::uint64_t step, const error& why) {
 void record_writer::member_lost(member_id who, const std::string& how) {
   const protocol::plan_member* m = plan_.find(who);
   const std::string name = m != nullptr ? m->name : fmt::format("member {}", who.value);
-  tell([who, name, how](monitor& told) -> status {
+  tell([who, name, how, when = clock_.now()](monitor& told) -> status {
     told.board().member_is(who, member_state::lost);
-    return told.member_lost(name, how);
+    return told.member_lost(name, how, when);
   });
 }
 
@@ -154,11 +244,16 @@ void record_writer::finished(std::uint64_t step, exit_code code, const std::stri
 }
 
 void record_writer::heard_of(member_id who, const protocol::heartbeat& what) {
-  tell([who, what](monitor& m) -> status {
-    if (member_status* seen = m.board().member(who)) {
-      seen->heard = m.wall();
-      if (what.step > 0) seen->step = what.step;
-    }
+  tell([this, who, what, when = clock_.now()](monitor& m) -> status {
+    member_status* const seen = m.board().member(who);
+    if (seen == nullptr) return done{};
+    seen->heard = m.wall();
+    seen->phase = what.doing;
+    if (what.step > 0) seen->step = what.step;
+    m.heard_of(seen->name, when);
+    if (when - last_shown_ < shown_again) return done{};
+    last_shown_ = when;
+    m.board().publish();
     return done{};
   });
 }

@@ -1,6 +1,12 @@
 // The recorder of real runs: hands what it is told to the monitor, on the helper thread that does
 // all of the process's file work, in order. The first failure stays: it answers everything that is
 // told after it, so that nothing is announced whose record could not be written.
+//
+// Every member has one, because each may come to coordinate. It rests until the first plan of which
+// this process is the coordinator; only then are the record files opened, on the helper thread.
+// What is told to one that rests is forgotten: somebody else keeps the records. A process that
+// stood still for longer than others wait for it looks, before it writes the next line, whether it
+// still has the role (`still_ours`), and rests if not: its line would stand beside its successor's.
 #pragma once
 
 #include <functional>
@@ -14,9 +20,17 @@
 
 namespace troupe::actors {
 
+// All are called on the helper thread.
 struct record_writer_settings {
-  // Called with the plan before the first line of the run, on the helper thread: the table of facts
-  // that a start shows.
+  // Opens the records of the run.
+  std::function<result<monitor>()> open;
+  // This process has the role no longer.
+  std::function<void()> rest;
+  // Is the coordinator of this plan the one of the newest plan as well?
+  std::function<result<bool>(const protocol::plan&)> still_ours;
+  // A longer pause between two lines may have been noticed by others: fault_tolerance.suspect_ms.
+  std::chrono::nanoseconds longest_pause = std::chrono::seconds(1);
+  // Called with the plan before the first line of the run: the table of facts that a start shows.
   std::function<void(const protocol::plan&)> show_start;
   // A plan in a few words.
   std::function<std::string(const protocol::plan&)> plan_line;
@@ -26,10 +40,11 @@ struct record_writer_settings {
 
 class record_writer final : public recorder {
  public:
-  // `told` belongs to the helper thread from now on. All references outlive the object; the helper
-  // thread ends before it.
-  record_writer(monitor& told, console& screen, const clock_source& clock, helper_thread& worker,
-                post_function post, record_writer_settings settings);
+  // `opened`: the monitor, where it was needed before there is a plan; it belongs to the helper
+  // thread from now on. Without one, the writer rests.
+  // All references outlive the object; the helper thread ends before it.
+  record_writer(std::optional<monitor> opened, console& screen, const clock_source& clock,
+                helper_thread& worker, post_function post, record_writer_settings settings);
 
   void started(const protocol::plan& p, const starting_point& from) override;
   void goes_on(const protocol::plan& p, const starting_point& from,
@@ -46,12 +61,24 @@ class record_writer final : public recorder {
   void finished(std::uint64_t step, exit_code code, const std::string& why, answer then) override;
   void heard_of(member_id who, const protocol::heartbeat& what) override;
 
+  // A plan is in force whose coordinator is somebody else: closes the records and forgets what is
+  // told until the next started() or goes_on(). Called as often as anybody likes.
+  void rests();
+
+  // Once the helper thread has ended: the monitor for the last words, nullptr unless this process
+  // still has the role.
+  monitor* last_words();
+
  private:
   using task = std::function<status(monitor&)>;
   void tell(task what, answer then = {});
+  status open_records();
+  status take_plan(const protocol::plan& p);
+  world_facts facts_of(const protocol::plan& p) const;
+  bool has_role();
+  void close_records();
   void note_facts(const committed_step& step);
 
-  monitor& told_;
   console& screen_;
   const clock_source& clock_;
   helper_thread& worker_;
@@ -59,10 +86,14 @@ class record_writer final : public recorder {
   record_writer_settings settings_;
   // Of the loop's thread.
   protocol::plan plan_;
+  bool rests_;
   time_since_start last_commit_{};
-  double save_began_ = 0;
   // Of the helper thread.
+  std::optional<monitor> told_;
   std::optional<error> failed_;
+  protocol::plan recorded_plan_;
+  time_since_start last_line_{}, last_shown_{};
+  double save_began_ = 0;
 };
 
 }  // namespace troupe::actors

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/run_history.hpp"
 #include "config/base/clock.hpp"
 #include "config/base/error.hpp"
 #include "config/base/file.hpp"
@@ -45,20 +46,32 @@ class step_log {
     ensure(step >= 1 && step <= last_step(), "a step was looked up that has no record");
     return records_[step - 1];
   }
-  // The next step is written; a step that stands already is compared, and a difference is an error.
+  // The next step is written; a step that stands already is compared. A difference and a gap are
+  // errors.
   status add(const step_record& record);
   status sync();
+  // Does the file end where this object left it? Not if another process has written since.
+  result<bool> is_mine() const;
 
  private:
   std::string path_;
   std::unique_ptr<file> file_;
   std::vector<step_record> records_;  // record of step n at n - 1
+  std::uint64_t whole_bytes_ = 0;
 };
 
 class event_log {
  public:
   static result<event_log> open(file_system& files, const std::string& path,
                                 const clock_source& clock, std::string run_id);
+
+  // What the file told when it was opened.
+  const run_history& before() const { return before_; }
+  // The time since the start goes on where another process was with it; without this call it begins
+  // with the opening.
+  void go_on();
+  double mono() const;           // [s since the start]
+  result<bool> is_mine() const;  // as step_log's
 
   // Starts an event's line with its common fields; finish it with write().
   json_line begin(const std::string& event);
@@ -68,6 +81,8 @@ class event_log {
   std::unique_ptr<file> file_;
   const clock_source* clock_ = nullptr;
   time_since_start start_{};
+  double before_start_ = 0;  // [s] that had passed at start_
+  run_history before_;
   std::string run_id_;
   std::uint64_t whole_bytes_ = 0;
   std::uint64_t next_number_ = 1;

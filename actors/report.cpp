@@ -12,7 +12,28 @@ void put_each(json_writer& to, std::string_view name,
   to.end();
 }
 
+void put_each(json_writer& to, const std::vector<recovery>& recoveries) {
+  to.begin_array("recoveries");
+  for (const recovery& r : recoveries) {
+    to.begin_element();
+    put_fields(to, r);
+    to.end();
+  }
+  to.end();
+}
+
 }  // namespace
+
+void put_fields(json_writer& to, const recovery& r) {
+  to.u64("recovery", r.id)
+      .u64("from", r.from)
+      .u64("to", r.to)
+      .texts("lost", r.lost)
+      .u64("step", r.step)
+      .boolean("step_redone", r.step_redone)
+      .number("unblock_ms", r.unblock_ms)
+      .number("recover_ms", r.recover_ms);
+}
 
 std::string to_json(const report& r) {
   json_page page;
@@ -43,14 +64,11 @@ std::string to_json(const report& r) {
       .number("goodput", r.goodput)
       .number("effective_time_ratio", r.effective_time_ratio)
       .u64("skipped_steps", r.skipped_steps)
-      .u64("committed_steps_lost", 0)
+      .u64("committed_steps_lost", r.committed_steps_lost)
       .u64("steps_redone", r.steps_redone)
-      .u64("generations", r.generations)
-      .begin_array("recoveries")
-      .end()
-      .u64("world_min", r.world_min)
-      .u64("world_max", r.world_max)
-      .u64("bytes_sent", r.bytes_sent);
+      .u64("generations", r.generations);
+  put_each(page, r.recoveries);
+  page.u64("world_min", r.world_min).u64("world_max", r.world_max).u64("bytes_sent", r.bytes_sent);
   put_each(page, "peak_memory_bytes", r.peak_memory_bytes);
   put_each(page, "peak_activation_bytes", r.peak_activation_bytes);
   page.number("seconds", r.seconds);

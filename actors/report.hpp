@@ -5,6 +5,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "actors/run_history.hpp"
+#include "config/base/json.hpp"
 
 namespace troupe::actors {
 
@@ -23,8 +27,12 @@ struct report {
   double goodput = 0;               // committed tokens over all the time of this start
   double effective_time_ratio = 0;  // time in committed steps over all the time
   std::uint64_t skipped_steps = 0;
-  std::uint64_t steps_redone = 0;  // computed again, because they came after the newest checkpoint
-  std::uint64_t generations = 1;   // plans of this start
+  std::uint64_t committed_steps_lost = 0;  // that a plan began before
+  // Computed again: because they came after the newest checkpoint, or because they were under way
+  // when a member was lost.
+  std::uint64_t steps_redone = 0;
+  std::uint64_t generations = 1;               // plans of this start
+  std::vector<recovery> recoveries;            // of this start
   std::uint64_t world_min = 1, world_max = 1;  // members that computed
   std::uint64_t bytes_sent = 0;                // payload and framing, all members
   std::map<std::string, std::uint64_t> peak_memory_bytes, peak_activation_bytes;  // by member
@@ -32,5 +40,7 @@ struct report {
 };
 
 std::string to_json(const report& r);
+// A recovery's fields, as they stand in report.json and in the event "recovered".
+void put_fields(json_writer& to, const recovery& r);
 
 }  // namespace troupe::actors

@@ -37,6 +37,11 @@ void status_board::speed(double tokens_per_second, double step_seconds, double u
   now_.utilization = utilization < 0 ? std::nullopt : std::optional(utilization);
 }
 
+void status_board::recovered(double unblock_seconds, double recover_seconds) {
+  now_.counters.unblock_seconds.add(unblock_seconds);
+  now_.counters.recovery_seconds.add(recover_seconds);
+}
+
 void status_board::checkpoint_published(std::uint64_t step, std::uint64_t bytes, double seconds) {
   now_.counters.checkpoint_seconds[checkpoint_part::write].add(seconds);
   now_.checkpoint = {.step = step, .bytes = bytes, .published = clock_->wall()};
@@ -47,16 +52,22 @@ void status_board::plan(std::uint64_t generation, std::string line,
   const wall_time time = clock_->wall();
   for (member_status& m : members) {
     const member_status* before = member(member_id{m.id});
-    const member_state state = m.state;
-    if (before != nullptr && before->name == m.name && before->host == m.host) {
-      const std::uint64_t restarts = std::max(m.restarts, before->restarts);
-      m = *before;
-      m.restarts = restarts;
-    } else if (before != nullptr) {
-      m.restarts = std::max(m.restarts, before->restarts);
+    slot& of = slots_[member_id{m.id}];
+    if (of.life != incarnation() && of.life < m.life) ++of.restarts;
+    of.life = std::max(of.life, m.life);
+    of.restarts = m.restarts = std::max(m.restarts, of.restarts);
+    const bool stays = before != nullptr && before->name == m.name && before->host == m.host &&
+                       before->life == m.life;
+    if (stays) {
+      m.phase = before->phase;
+      m.step = before->step;
+      m.heard = before->heard;
+      m.busy_ratio = before->busy_ratio;
+      for (const memory_kind kind : {memory_kind::activations, memory_kind::other}) {
+        m.memory_bytes[kind] = before->memory_bytes[kind];
+      }
     }
-    if (before == nullptr || before->state != state) m.since = time;
-    m.state = state;
+    m.since = stays && before->state == m.state ? before->since : time;
   }
   std::ranges::sort(members, {}, &member_status::id);
   now_.generation = generation;

@@ -33,14 +33,17 @@ class status_board {
   // Of the newest steps; utilization below 0: not known.
   void speed(double tokens_per_second, double step_seconds, double utilization);
   void validated(double loss) { now_.val_loss = loss; }
+  void replaced_plan(change_cause why) { ++now_.counters.generations[why]; }
+  void lost_member(loss_kind how) { ++now_.counters.losses[how]; }
+  void recovered(double unblock_seconds, double recover_seconds);
   void worked(step_phase p, double seconds) { now_.counters.phase_seconds[p] += seconds; }
 
   void checkpoint_begun() { ++now_.counters.checkpoint_attempts; }
   void checkpoint_failed() { ++now_.counters.checkpoint_failures; }
   void checkpoint_published(std::uint64_t step, std::uint64_t bytes, double seconds);
 
-  // The plan in force and its members. Of members that stay, what is known is kept; `since` is kept
-  // where the state is the same.
+  // The plan in force and its members. Of members that stay, what they told is kept; `since` is
+  // kept where the state is the same. A new life in a slot counts as a restart of it.
   void plan(std::uint64_t generation, std::string line, std::vector<member_status> members);
   member_status* member(member_id id);  // nullptr: no such slot
   void member_is(member_id id, member_state s);
@@ -56,7 +59,12 @@ class status_board {
   const clock_source* clock_;
   publisher publisher_;
   world_status now_;
+  struct slot {
+    incarnation life;
+    std::uint64_t restarts = 0;
+  };
   std::map<member_id, sender> senders_;
+  std::map<member_id, slot> slots_;  // also those that no plan has now
 };
 
 }  // namespace troupe::actors

@@ -9,11 +9,9 @@
 #include "actors/from_settings.hpp"
 #include "actors/machine.hpp"
 #include "actors/model_shape.hpp"
-#include "actors/no_records.hpp"
 #include "actors/resume_identity.hpp"
 #include "actors/version.hpp"
 #include "comm/lone_transport.hpp"
-#include "compute/cpu/kernels.hpp"
 #include "config/print.hpp"
 #include "model/checkpoint/save.hpp"
 #include "model/data/order.hpp"
@@ -31,11 +29,6 @@ nlohmann::json to_json_record(const protocol::decision_record& r) {
           {"loss_bits", std::bit_cast<std::uint64_t>(r.loss)},
           {"grad_norm_bits", std::bit_cast<std::uint64_t>(r.grad_norm)},
           {"tokens", static_cast<std::uint64_t>(r.tokens)}};
-}
-
-std::string model_line(const model::description& d) {
-  return fmt::format("{}, {} layers, width {}, {} heads, vocabulary {}", model::name_of(d.family),
-                     d.layers, d.width, d.heads, d.vocabulary);
 }
 
 window_source windows_of(const model::data::dataset& data) {
@@ -121,16 +114,18 @@ int training_run::finish(ending how) {
   }
   // Told to stop before there was a plan: nobody else has recorded it.
   const bool before_plan = how.code == exit_code::interrupted && !points_.adopted;
-  if (monitor_ && (!orderly || before_plan)) {
+  if (!orderly || before_plan) {
     // The helper thread may still write; it is done with its work before the last words.
     files_thread_->end();
     member_.reset();
-    const std::uint64_t step = monitor_->last_recorded_step();
+    monitor* const told = records_ ? records_->last_words() : monitor_ ? &*monitor_ : nullptr;
+    if (told == nullptr) return static_cast<int>(how.code);
+    const std::uint64_t step = told->last_recorded_step();
     if (before_plan) {
-      (void)monitor_->told_to_stop(step, how.why);
-      (void)monitor_->finished(step, how.code);
+      (void)told->told_to_stop(step, how.why);
+      (void)told->finished(step, how.code);
     } else {
-      monitor_->failed(step, {how.code, how.why});
+      told->failed(step, {how.code, how.why});
     }
   }
   return static_cast<int>(how.code);
@@ -139,6 +134,11 @@ int training_run::finish(ending how) {
 // --- before the loop runs ---
 
 result<bool> training_run::prepare() {
+  // Asked for by the config, so it is an error of the start if it cannot be had; a successor goes
+  // on without.
+  if (convenes()) {
+    if (status opened = open_port(); !opened) return opened.failure();
+  }
   if (status opened = open_parts(); !opened) return opened.failure();
   if (!convenes()) return true;
   return choose_start();
@@ -160,14 +160,11 @@ status training_run::open_parts() {
   if (status opened = open_validation(); !opened) return opened.failure();
   if (!convenes()) return done{};
 
-  result<monitor> told =
-      monitor::open(around_.files, directory_, around_.clock, around_.screen,
-                    {.steps = steps(),
-                     .log_freq = static_cast<std::uint64_t>(settings().metrics.log_freq),
-                     .report_file = request_.report_file});
+  result<monitor> told = open_monitor();
   if (!told) return told.failure();
   monitor_.emplace(std::move(*told));
-  show_on_board();
+  if (request_.place.expected > 1) monitor_->board().enter(run_state::waiting, "for members");
+  monitor_->board().publish();
   return done{};
 }
 
@@ -283,14 +280,12 @@ void training_run::make_member() {
             file_store_settings{
                 .start = start_,
                 .checkpoints = checkpoints(),
-                .http_port = around_.http_port,
+                .http_port = [this] { return port_now(); },
                 .about = [this](const save_facts& f) { return checkpoint_facts(f); }});
-        if (monitor_) {
-          records_ = std::make_unique<record_writer>(*monitor_, around_.screen, around_.clock,
-                                                     *files_thread_, to_loop, record_settings());
-        } else {
-          records_ = std::make_unique<no_records>(to_loop);
-        }
+        records_ = std::make_unique<record_writer>(std::exchange(monitor_, std::nullopt),
+                                                   around_.screen, around_.clock, *files_thread_,
+                                                   to_loop, record_settings());
+        points_.records = records_.get();
         sample_sources sources;
         sources.training = windows_of(*data_);
         if (validation_data_) {
@@ -330,6 +325,7 @@ worker_settings training_run::worker_settings_now() const {
   w.spares = settings().elastic.spare_policy == "none" ? protocol::spare_policy::none
                                                        : protocol::spare_policy::backups;
   w.heartbeat = std::chrono::milliseconds(f.heartbeat_ms);
+  w.joins = request_.place.joins;
   w.suspect = std::chrono::milliseconds(f.suspect_ms);
   w.evict = std::chrono::milliseconds(f.evict_ms);
   const auto seconds = [](double s) {
@@ -379,100 +375,6 @@ checkpoint::facts training_run::checkpoint_facts(const save_facts& facts) const 
   about.history.push_back(
       {facts.step, fmt::format("trained from step {} by {}", start_.step, version_text())});
   return about;
-}
-
-// --- what is shown ---
-
-void training_run::measure_peak() {
-  flops_per_token_ = model::flops_per_token(description_, layout_, training_.seq_len);
-  const int threads = device_->threads();
-  peak_flops_ = settings().metrics.peak_flops;
-  peak_source_ = "metrics.peak_flops";
-  if (peak_flops_ <= 0) {
-    // Members are alike and on this machine: the peak of one, times as many as have cores at once.
-    const double wanted = static_cast<double>(request_.place.expected) * threads;
-    const double at_once = std::min(wanted, std::max<double>(usable_cores(), threads));
-    peak_flops_ = compute::cpu::measure_fma_peak(threads) * 1e9 * at_once / threads;
-    peak_source_ = fmt::format("measured fused multiply-adds, {:.0f} threads, {}", at_once,
-                               compute::cpu::fma_instruction_set());
-  }
-  monitor_->set_speed_facts(flops_per_token_, peak_flops_, peak_source_);
-}
-
-std::string training_run::plan_line(const protocol::plan& p) const {
-  std::size_t spares = 0;
-  for (const protocol::plan_member& m : p.members) spares += m.leaves == 0 ? 1 : 0;
-  return fmt::format(
-      "{} worker{}{}, {} thread{} each, {} virtual ranks, micro-batch {}, {} backup{}"
-      "{}, {}",
-      p.members.size(), p.members.size() == 1 ? "" : "s",
-      spares > 0 ? fmt::format(" ({} spare)", spares) : "", device_->threads(),
-      device_->threads() == 1 ? "" : "s", p.virtual_ranks, training_.batch.micro_batch,
-      settings().fault_tolerance.backups, settings().fault_tolerance.backups == 1 ? "" : "s",
-      p.exposed ? " (exposed)" : "", device_->numerics_class());
-}
-
-member_status training_run::member_line(const protocol::plan& p,
-                                        const protocol::plan_member& m) const {
-  member_status seen;
-  seen.id = m.id.value;
-  seen.name = m.name;
-  seen.host = m.host;
-  seen.state = m.leaves == 0 ? member_state::spare : member_state::active;
-  seen.threads = device_->threads();
-  std::uint64_t held = 0;
-  for (const std::vector<block_id>& blocks :
-       {protocol::blocks_primary(p, m.id), protocol::blocks_backed_up(p, m.id)}) {
-    for (const block_id b : blocks) held += layout_[b.layer].block_size(b.block);
-  }
-  seen.memory_bytes[memory_kind::parameters] = 4 * model::parameter_count(layout_);
-  seen.memory_bytes[memory_kind::optimizer] = 8 * held;
-  return seen;
-}
-
-record_writer_settings training_run::record_settings() {
-  return {.show_start = [this](const protocol::plan& p) { show_start(p); },
-          .plan_line = [this](const protocol::plan& p) { return plan_line(p); },
-          .member_line = [this](const protocol::plan& p,
-                                const protocol::plan_member& m) { return member_line(p, m); }};
-}
-
-void training_run::show_on_board() {
-  status_board& board = monitor_->board();
-  board.publish_to(around_.publish);
-  world_status& seen = board.facts();
-  seen.run = settings().job.name;
-  seen.version = version_number();
-  seen.commit = version_commit();
-  seen.backends = "cpu";
-  seen.model = model_line(description_);
-  seen.config_digest = config::hash_of(config::fingerprint_of(settings())).hex();
-  seen.stall_seconds = settings().fault_tolerance.stall_seconds;
-  if (request_.place.expected > 1) board.enter(run_state::waiting, "for members");
-  board.publish();
-}
-
-void training_run::show_start(const protocol::plan& p) {
-  const model::batch_shape& batch = training_.batch;
-  const auto parameters = static_cast<double>(model::parameter_count(layout_));
-  std::vector<std::pair<std::string, std::string>> facts = {
-      {"troupe", version_text()},
-      {"model", model_line(description_)},
-      {"parameters", short_count(parameters)},
-      {"tokens a step",
-       fmt::format("{} ({} sequences of {})", batch.global_batch * training_.seq_len,
-                   batch.global_batch, training_.seq_len)},
-      {"data", fmt::format("{} tokens, {} windows an epoch, {} tokens left over", data_->tokens(),
-                           data_->windows(), data_->unused_tokens())},
-      {"plan", plan_line(p)},
-      {"memory", fmt::format("parameters {} a member, moments {} and each backup",
-                             short_bytes(4.0 * parameters), short_bytes(8.0 * parameters))},
-      {"peak", fmt::format("{} FLOP/s ({}); {} FLOP a token", short_count(peak_flops_),
-                           peak_source_, short_count(flops_per_token_))},
-      {"run directory", directory_.path()},
-      {"run", directory_.run_id()}};
-  if (start_.step > 0) facts.emplace_back("resumed from", fmt::format("step {}", start_.step));
-  around_.screen.start(facts);
 }
 
 }  // namespace troupe::actors

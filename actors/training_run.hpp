@@ -1,6 +1,7 @@
 // A member's part of a training run, from a claimed run directory and settings to the end: opens
 // data and device, and drives a member of the world until it has ended. The member that convenes
-// also chooses the checkpoint to continue from, before the world meets, and keeps the records.
+// also chooses the checkpoint to continue from, before the world meets. Records, status and the
+// address are kept by whichever member coordinates; every one of them is ready to.
 //
 // The shell around member (the actors), model_computation (what a step computes), file_run_store
 // (plans and checkpoints) and record_writer (what is told). What may hang is done before the loop
@@ -20,6 +21,7 @@
 #include "actors/monitor.hpp"
 #include "actors/record_writer.hpp"
 #include "actors/run_directory.hpp"
+#include "actors/status_port.hpp"
 #include "config/base/clock.hpp"
 #include "config/settings.hpp"
 #include "model/checkpoint/choose.hpp"
@@ -33,7 +35,7 @@ struct place_in_world {
   std::uint32_t expected = 1;  // members in all; says nothing where it joins
   std::string name = "worker-0";
   incarnation life{1};
-  bool joins = false;  // the world is there already: never convenes
+  bool joins = false;  // comes to a run that is under way: never convenes
 };
 
 struct run_request {
@@ -51,10 +53,9 @@ struct run_surroundings {
   // The notice to stop that came first, 0 for none; asked again and again, with the number of steps
   // that are decided as far as this member knows.
   std::function<int(std::uint64_t)> stop_signal;
-  status_board::publisher publish = {};  // what is to be seen, after everything that happens
+  status_port* port = nullptr;           // where status and metrics are served; nothing: nowhere
   comm::transport* transport = nullptr;  // nothing: this member stays alone
   std::optional<comm::secret> secret = {};
-  std::uint16_t http_port = 0;  // where status and metrics are served
 };
 
 class training_run {
@@ -77,6 +78,10 @@ class training_run {
  private:
   result<bool> prepare();  // false: nothing is left to do
   status open_parts();
+  status open_port();
+  result<monitor> open_monitor();
+  result<monitor> take_over_records();
+  result<bool> still_ours(const protocol::plan& mine);
   status open_validation();
   result<bool> choose_start();
   result<std::optional<checkpoint::manifest>> choose_checkpoint();
@@ -85,14 +90,15 @@ class training_run {
   coordinator_settings coordinator_settings_now();
   record_writer_settings record_settings();
   void measure_peak();
-  void show_on_board();
+  void show_on_board(monitor& told) const;
   void show_start(const protocol::plan& p);
+  std::uint16_t port_now();
   std::string plan_line(const protocol::plan& p) const;
   member_status member_line(const protocol::plan& p, const protocol::plan_member& m) const;
   checkpoint::facts checkpoint_facts(const save_facts& facts) const;
   int finish(ending how);  // a copy: it ends the member, who says it
 
-  bool convenes() const { return request_.place.slot == 0; }
+  bool convenes() const { return request_.place.slot == 0 && !request_.place.joins; }
   std::uint64_t steps() const { return static_cast<std::uint64_t>(settings().training.steps); }
   const config::settings& settings() const { return request_.settings; }
   std::string checkpoints() const { return directory_.file(settings().checkpoint.folder); }
@@ -112,15 +118,21 @@ class training_run {
 
   starting_point start_;
   std::vector<checkpoint::history_entry> history_;
-  std::optional<monitor> monitor_;
+  std::optional<monitor> monitor_;  // of who convenes, until there is a record_writer to give it to
+  // Who is not the coordinator of the plan that it adopts does not keep the records.
   struct : protocol_points {
-    void plan_adopted(member_id, const protocol::plan&) override { adopted = true; }
+    void plan_adopted(member_id self, const protocol::plan& p) override {
+      adopted = true;
+      if (records != nullptr && p.coordinator != self) records->rests();
+    }
     bool adopted = false;
+    record_writer* records = nullptr;
   } points_;
+  std::optional<plan_chain> chain_;  // of the helper thread: only read
 
   std::unique_ptr<comm::transport> alone_;  // where no transport was given
   std::unique_ptr<file_run_store> store_;
-  std::unique_ptr<recorder> records_;
+  std::unique_ptr<record_writer> records_;
   std::unique_ptr<member> member_;
   std::unique_ptr<helper_thread> files_thread_;  // ends before what it works for
   bool stop_passed_on_ = false;

@@ -5,6 +5,19 @@
 
 namespace troupe::actors {
 
+loss_kind loss_kind_of(std::string_view how) {
+  const auto says = [how](std::string_view word) {
+    return how.find(word) != std::string_view::npos;
+  };
+  if (says("killed by signal") || says("exited") || says("a new process")) return loss_kind::exit;
+  if (says("stall") || says("no progress")) return loss_kind::stall;
+  if (says("corrupt") || says("hash")) return loss_kind::corrupt;
+  if (says("nothing was heard") || says("did not answer")) return loss_kind::heartbeat;
+  return loss_kind::endpoint;
+}
+
+std::string_view name_of(loss_kind k) { return loss_kind_names[static_cast<std::size_t>(k)]; }
+
 // A time that is no time (the clock of a virtual machine that was moved) counts as none.
 void histogram::add(double seconds) {
   const double sound = seconds > 0 ? seconds : 0;

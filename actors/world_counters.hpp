@@ -13,11 +13,22 @@ namespace troupe::actors {
 enum class step_phase : std::uint8_t { data, forward, backward, reduce, commit, apply, wait };
 enum class lane : std::uint8_t { control, bulk, collective };
 enum class checkpoint_part : std::uint8_t { snapshot, write };
+// Why a plan replaced another one, and how it was noticed that a member was lost.
+enum class change_cause : std::uint8_t { lost, joined, drained, straggler, rollback };
+enum class loss_kind : std::uint8_t { exit, endpoint, heartbeat, stall, corrupt };
 
 inline constexpr std::array<std::string_view, 7> step_phase_names{
     "data", "forward", "backward", "reduce", "commit", "apply", "wait"};
 inline constexpr std::array<std::string_view, 3> lane_names{"control", "bulk", "collective"};
 inline constexpr std::array<std::string_view, 2> checkpoint_part_names{"snapshot", "write"};
+inline constexpr std::array<std::string_view, 5> change_cause_names{"lost", "joined", "drained",
+                                                                    "straggler", "rollback"};
+inline constexpr std::array<std::string_view, 5> loss_kind_names{"exit", "endpoint", "heartbeat",
+                                                                 "stall", "corrupt"};
+// From the words in which it was noticed. They are for people and may change; what is not known is
+// a broken link, which all losses end in.
+loss_kind loss_kind_of(std::string_view how);
+std::string_view name_of(loss_kind k);
 
 // One value for each enumerator.
 template <class Enum, class Value, std::size_t Count>
@@ -32,6 +43,10 @@ template <class Value>
 using by_lane = by<lane, Value, lane_names.size()>;
 template <class Value>
 using by_checkpoint_part = by<checkpoint_part, Value, checkpoint_part_names.size()>;
+template <class Value>
+using by_cause = by<change_cause, Value, change_cause_names.size()>;
+template <class Value>
+using by_loss = by<loss_kind, Value, loss_kind_names.size()>;
 
 // Durations in buckets of fixed bounds, each about twice the one before.
 class histogram {
@@ -54,6 +69,9 @@ struct world_counters {
   std::uint64_t tokens = 0;  // counted targets of committed steps
   std::uint64_t skipped_steps = 0;
   std::uint64_t redone_steps = 0;
+  by_cause<std::uint64_t> generations;  // that replaced another one
+  by_loss<std::uint64_t> losses;        // of members
+  histogram recovery_seconds, unblock_seconds;
   histogram step_seconds;
   by_phase<double> phase_seconds;
   by_lane<std::uint64_t> sent_bytes;

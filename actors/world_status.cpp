@@ -126,7 +126,7 @@ std::string training_line(const world_status& s) {
 
 std::string_view name_of(run_state s) { return run_state_names[static_cast<std::size_t>(s)]; }
 std::string_view name_of(member_state s) { return member_state_names[static_cast<std::size_t>(s)]; }
-std::string_view name_of(step_phase p) { return step_phase_names[static_cast<std::size_t>(p)]; }
+std::string_view name_of(protocol::phase p) { return phase_names[static_cast<std::size_t>(p)]; }
 
 std::uint64_t world_status::members_in(member_state s) const {
   return static_cast<std::uint64_t>(
@@ -170,6 +170,8 @@ std::string to_json(const world_status& s, wall_time now) {
   const world_counters& c = s.counters;
   put_each(page, "sent_bytes", c.sent_bytes.values, lane_names);
   put_each(page, "phase_seconds", c.phase_seconds.values, step_phase_names);
+  put_each(page, "replaced_plans", c.generations.values, change_cause_names);
+  put_each(page, "losses", c.losses.values, loss_kind_names);
   page.begin_object("counters")
       .u64("steps", c.steps)
       .u64("tokens", c.tokens)
@@ -177,6 +179,7 @@ std::string to_json(const world_status& s, wall_time now) {
       .u64("redone_steps", c.redone_steps)
       .u64("checkpoint_attempts", c.checkpoint_attempts)
       .u64("checkpoint_failures", c.checkpoint_failures)
+      .u64("recoveries", c.recovery_seconds.count())
       .end();
   return page.finish();
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/protocol/messages.hpp"
 #include "actors/world_counters.hpp"
 #include "config/base/clock.hpp"
 
@@ -33,17 +34,20 @@ inline constexpr std::array<std::string_view, 5> member_state_names{"active", "j
                                                                     "spare", "lost"};
 inline constexpr std::array<std::string_view, 4> memory_kind_names{"parameters", "optimizer",
                                                                    "activations", "other"};
+inline constexpr std::array<std::string_view, 6> phase_names{"starting",   "computing", "waiting",
+                                                             "validating", "saving",    "ending"};
 std::string_view name_of(run_state s);
 std::string_view name_of(member_state s);
-std::string_view name_of(step_phase p);
+std::string_view name_of(protocol::phase p);
 
 struct member_status {
   std::uint32_t id = 0;  // its slot
+  incarnation life{};
   std::string name, host;
   member_state state = member_state::active;
-  wall_time since{};                // in this state
-  std::optional<step_phase> phase;  // of the step it is in
-  std::uint64_t step = 0;           // the step it is in, or the newest it has finished
+  wall_time since{};                     // in this state
+  std::optional<protocol::phase> phase;  // what it does, by its last heartbeat
+  std::uint64_t step = 0;                // the step it is in, or the newest it has finished
   int threads = 0;
   std::optional<wall_time> heard;    // its last heartbeat
   std::optional<double> busy_ratio;  // own work over the time of its last steps, 0..1

@@ -25,7 +25,7 @@
 #include "actors/memory_check.hpp"
 #include "actors/plan_chain.hpp"
 #include "actors/run_address.hpp"
-#include "actors/status_server.hpp"
+#include "actors/status_port.hpp"
 #include "actors/stop_signals.hpp"
 #include "actors/training_run.hpp"
 #include "comm/secret.hpp"
@@ -117,22 +117,19 @@ launcher_hooks hooks_of(const config::settings& s, const run_directory& run) {
   return hooks;
 }
 
-// The run's port, and its address in the run directory; none where metrics.prometheus_listen is "".
-result<std::unique_ptr<status_server>> open_status(const config::settings& s,
-                                                   const run_directory& run, console& screen) {
-  const std::string& listen = s.metrics.prometheus_listen;
-  if (listen.empty()) return std::unique_ptr<status_server>();
+// The run's port, for when this process coordinates; none where metrics.prometheus_listen is "".
+status_port_settings port_settings(const config::settings& s, const run_directory& run,
+                                   console& screen) {
   result<std::string> secret = read_file(real_file_system(), run.file("secret"), 4096);
   std::string word = secret ? *secret : "";
   word.erase(word.find_last_not_of("\r\n") + 1);
-  auto server =
-      status_server::start(listen, {.secret = word, .stop = [] { kill(getpid(), SIGTERM); }});
-  if (!server) return server.failure();
-  comm::address where = (*server)->address();
-  if (where.host == "0.0.0.0" || where.host == "::") where.host = host_name();
-  screen.say(
-      fmt::format("status at http://{}/ (also /metrics, /api/status, /healthz)", to_text(where)));
-  return server;
+  return {.listen = s.metrics.prometheus_listen,
+          .hooks = {.secret = word, .stop = [] { kill(getpid(), SIGTERM); }},
+          .told = [&screen](comm::address where) {
+            if (where.host == "0.0.0.0" || where.host == "::") where.host = host_name();
+            screen.say(fmt::format("status at http://{}/ (also /metrics, /api/status, /healthz)",
+                                   to_text(where)));
+          }};
 }
 
 // A file in memory for the workers, which inherit it: the effective config of this start, which may
@@ -284,12 +281,7 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
       console_settings::detect(options.quiet, loaded->settings.metrics.disable_color_printing);
   shown.log_file = join_path(run->file("logs"), place->name + ".log");
   console screen(shown);
-  // Only the member that keeps the records has something to show.
-  result<std::unique_ptr<status_server>> seen =
-      place->slot == 0 ? open_status(loaded->settings, *run, screen)
-                       : result<std::unique_ptr<status_server>>(std::unique_ptr<status_server>());
-  if (!seen) return fail(seen.failure(), err);
-  status_server* const server = seen->get();
+  status_port port(port_settings(loaded->settings, *run, screen));
   const auto& c = loaded->settings.comm;
   result<comm::secret> key = c.secret_file.empty()
                                  ? comm::create_secret(real_file_system(), run->file("secret"))
@@ -298,19 +290,15 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   result<std::unique_ptr<comm::ucx_transport>> transport = comm::ucx_transport::open(
       {.listen = c.listen, .advertise = c.advertise, .interfaces = c.interfaces});
   if (!transport) return fail(transport.failure(), err);
-  training_run training(
-      *run, {loaded->settings, *parse_resume(options.resume), options.report, *place},
-      {.files = real_file_system(),
-       .clock = real_clock(),
-       .screen = screen,
-       .stop_signal = [](std::uint64_t) { return stop_signal(); },
-       .publish =
-           [server](std::shared_ptr<const world_status> s) {
-             if (server != nullptr) server->publish(std::move(s));
-           },
-       .transport = transport->get(),
-       .secret = *key,
-       .http_port = server != nullptr ? server->address().port : std::uint16_t{0}});
+  training_run training(*run,
+                        {loaded->settings, *parse_resume(options.resume), options.report, *place},
+                        {.files = real_file_system(),
+                         .clock = real_clock(),
+                         .screen = screen,
+                         .stop_signal = [](std::uint64_t) { return stop_signal(); },
+                         .port = &port,
+                         .transport = transport->get(),
+                         .secret = *key});
   return training.run();
 }
 

@@ -68,7 +68,11 @@ class store_of {
         store_(files, directory, layout_, thread_, loop_.post(),
                {.start = {},
                 .checkpoints = "",
-                .http_port = 4,
+                .http_port =
+                    [this] {
+                      ++ports_opened;
+                      return static_cast<std::uint16_t>(4000 + me.id.value);
+                    },
                 .ask_again = std::chrono::milliseconds(1),
                 .probe_patience = patience,
                 .about = {}}) {}
@@ -84,14 +88,15 @@ class store_of {
     for (std::uint32_t i = 0; i < members; ++i) all.push_back(member_number(i));
     return loop_.wait_for<done>([&](auto then) { store_.judge_probe(probe, all, then); });
   }
-  result<done> announce(const comm::address& here) {
-    return loop_.wait_for<done>([&](auto then) { store_.announce(here, generation(), then); });
+  result<done> announce(const comm::address& here, generation plan = {}) {
+    return loop_.wait_for<done>([&](auto then) { store_.announce(here, plan, then); });
   }
   result<comm::address> find_convener() {
     return loop_.wait_for<comm::address>([&](auto then) { store_.find_convener(then); });
   }
 
   const probed_member me;
+  int ports_opened = 0;
 
  private:
   model::model_layout layout_;
@@ -201,6 +206,23 @@ TEST_F(file_run_store_test, a_member_that_answers_late_is_waited_for) {
   ASSERT_TRUE(first.ask());
   const result<done> fit = first.judge(2);
   EXPECT_TRUE(fit) << fit.failure().message;
+}
+
+TEST_F(file_run_store_test,
+       a_member_that_takes_the_role_replaces_the_address_and_an_older_one_does_not) {
+  store_of first(disk, *run, 0), second(disk, *run, 1);
+  EXPECT_EQ(second.ports_opened, 0);
+  ASSERT_TRUE(first.announce({"10.0.0.7", 4711}));
+  ASSERT_TRUE(second.announce({"10.0.0.8", 4712}, generation(3)));
+  const run_address now{.run_id = run->run_id(),
+                        .plan = generation(3),
+                        .host = "10.0.0.8",
+                        .port = 4712,
+                        .http_port = 4001};
+  EXPECT_EQ(**read_address(disk, run->path()), now);
+  EXPECT_EQ(second.ports_opened, 1);
+  EXPECT_TRUE(first.announce({"10.0.0.7", 4711}, generation(2)));  // it stood still meanwhile
+  EXPECT_EQ(**read_address(disk, run->path()), now);
 }
 
 TEST_F(file_run_store_test, the_address_of_another_run_is_not_followed) {

@@ -57,6 +57,12 @@ TEST(metrics_text, holds_the_figures_of_the_snapshot) {
   EXPECT_EQ(m.series.at("troupe_model_flops_utilization_ratio"), 0.25);
   EXPECT_EQ(m.series.at("troupe_world_members{state=\"active\"}"), 2);
   EXPECT_EQ(m.series.at("troupe_member_up{member=\"1\"}"), 1);
+  EXPECT_EQ(m.series.at("troupe_generations_total{cause=\"lost\"}"), 2);
+  EXPECT_EQ(m.series.at("troupe_generations_total{cause=\"rollback\"}"), 0);
+  EXPECT_EQ(m.series.at("troupe_member_losses_total{kind=\"heartbeat\"}"), 3);
+  EXPECT_EQ(m.series.at("troupe_recovery_duration_seconds_count"), 1);
+  EXPECT_EQ(m.series.at("troupe_recovery_duration_seconds_bucket{le=\"0.5\"}"), 0);
+  EXPECT_EQ(m.series.at("troupe_unblock_duration_seconds_bucket{le=\"0.5\"}"), 1);
   EXPECT_EQ(m.series.at("troupe_comm_sent_bytes_total{lane=\"bulk\"}"), 2048);
   EXPECT_EQ(m.series.at("troupe_checkpoint_last_step"), 100);
   EXPECT_EQ(m.series.at("troupe_device_memory_bytes{member=\"0\",kind=\"parameters\"}"), 1024);
@@ -125,7 +131,7 @@ TEST(metrics_text, members_that_come_and_go_make_no_new_series_and_no_counter_go
       }
       EXPECT_THAT(
           keys, IsSubsetOf({"version", "commit", "backends", "run", "model", "config_digest", "le",
-                            "phase", "state", "member", "kind", "lane", "part"}));
+                            "phase", "state", "member", "kind", "lane", "part", "cause"}));
       EXPECT_THAT(m.label_values.at("member"), testing::ElementsAre("0", "1"));
     }
   }

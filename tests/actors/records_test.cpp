@@ -66,6 +66,55 @@ TEST_F(records_test, a_step_reads_back_with_its_bits) {
   EXPECT_THAT(content(steps_path), AllOf(HasSubstr("\"loss\":null"), HasSubstr("\"loss_text\"")));
 }
 
+// There are two readers: one for lines as they are written, and one for whatever is JSON.
+TEST_F(records_test, a_line_reads_the_same_however_it_is_laid_out) {
+  step_record odd = record_of(1);
+  odd.loss = 0.1 + 0.2;
+  odd.grad_norm = std::numeric_limits<double>::denorm_min();
+  odd.lr = 1e-300;
+  odd.seconds = std::numeric_limits<double>::max();
+  odd.tokens = std::numeric_limits<std::uint64_t>::max();
+  odd.skipped = true;
+  {
+    auto log = step_log::open(files, steps_path);
+    ASSERT_TRUE(log && log->add(odd));
+  }
+  const std::string written = content(steps_path);
+  std::string spaced;
+  for (const char c : written) spaced += c == ',' ? std::string(" ,\t") : std::string(1, c);
+  const auto own = read_steps(files, steps_path);
+  ASSERT_TRUE(files.remove(steps_path));
+  write(steps_path, spaced);
+  const auto general = read_steps(files, steps_path);
+  ASSERT_TRUE(own && general);
+  for (const auto& steps : {*own, *general}) {
+    ASSERT_EQ(steps.size(), 1u);
+    EXPECT_TRUE(steps[0].same_bits(odd));
+    EXPECT_EQ(steps[0].seconds, odd.seconds);
+    EXPECT_EQ(steps[0].world, odd.world);
+  }
+}
+
+TEST_F(records_test, what_only_looks_like_a_line_is_refused) {
+  write_steps(1);
+  const std::string line = content(steps_path);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = line;
+    text.replace(text.find(from), from.size(), to);
+    EXPECT_TRUE(files.remove(steps_path));
+    write(steps_path, text);
+    return static_cast<bool>(read_steps(files, steps_path));
+  };
+  EXPECT_TRUE(with("\"skipped\":false", "\"skipped\": false"));
+  EXPECT_FALSE(with("\"tokens\":64", "\"tokens\":64.5"));
+  EXPECT_FALSE(with("\"tokens\":64", "\"tokens\":-64"));
+  EXPECT_FALSE(with("\"seconds\":0.25", "\"seconds\":inf"));
+  EXPECT_FALSE(with("\"seconds\":0.25", "\"seconds\":nan"));
+  EXPECT_FALSE(with("\"seconds\":0.25", "\"seconds\":0.25,\"more\":1"));
+  EXPECT_FALSE(with("\"skipped\":false", "\"skipped\":maybe"));
+  EXPECT_FALSE(with("0.25}", "0.25}}"));
+}
+
 TEST_F(records_test, a_missing_file_has_no_steps) {
   const auto steps = read_steps(files, steps_path);
   ASSERT_TRUE(steps);
@@ -138,18 +187,67 @@ TEST_F(records_test, the_least_difference_in_a_step_computed_again_is_a_defect) 
   };
   EXPECT_THAT(complain([](step_record& r) { r.loss = std::nextafter(r.loss, 9); }),
               AllOf(HasSubstr("step 2"), HasSubstr(steps_path), HasSubstr("1.25")));
-  complain([](step_record& r) { r.grad_norm = -r.grad_norm; });
-  complain([](step_record& r) { r.lr = std::nextafter(r.lr, 0); });
-  complain([](step_record& r) { ++r.tokens; });
-  complain([](step_record& r) { r.skipped = true; });
+  EXPECT_THAT(complain([](step_record& r) { r.grad_norm = -r.grad_norm; }),
+              HasSubstr("other bits (grad_norm)"));
+  EXPECT_THAT(complain([](step_record& r) { r.lr = std::nextafter(r.lr, 0); }),
+              HasSubstr("other bits (lr)"));
+  EXPECT_THAT(complain([](step_record& r) { ++r.tokens; }), HasSubstr("other bits (tokens)"));
+  EXPECT_THAT(complain([](step_record& r) { r.skipped = true; }),
+              HasSubstr("other bits (skipped)"));
   EXPECT_EQ(content(steps_path), before);
 }
 
-TEST_F(records_test, a_step_that_leaves_a_gap_is_a_defect_of_ours) {
+TEST_F(records_test, a_step_that_leaves_a_gap_is_refused) {
   write_steps(3);
+  const std::string before = content(steps_path);
   auto log = step_log::open(files, steps_path);
   ASSERT_TRUE(log);
-  EXPECT_EXIT((void)log->add(record_of(5)), testing::ExitedWithCode(70), "leaves a gap");
+  const status added = log->add(record_of(5));
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.failure().code, exit_code::defect);
+  EXPECT_THAT(added.failure().message,
+              AllOf(HasSubstr("step 5"), HasSubstr(steps_path), HasSubstr("ends with step 3")));
+  EXPECT_EQ(content(steps_path), before);
+  EXPECT_TRUE(log->add(record_of(4)));
+}
+
+TEST_F(records_test, whoever_wrote_into_a_file_since_it_was_opened_is_noticed) {
+  manual_clock clock;
+  write_steps(3);
+  auto steps = step_log::open(files, steps_path);
+  auto events = event_log::open(files, events_path, clock, "abc");
+  ASSERT_TRUE(steps && events);
+  json_line line = events->begin("mine");
+  ASSERT_TRUE(events->write(line) && steps->add(record_of(4)));
+  EXPECT_TRUE(*steps->is_mine());
+  EXPECT_TRUE(*events->is_mine());
+  write(events_path, "{}\n");
+  write_steps(4);  // compares, and so changes nothing
+  EXPECT_TRUE(*steps->is_mine());
+  EXPECT_FALSE(*events->is_mine());
+  auto other = step_log::open(files, steps_path);
+  ASSERT_TRUE(other && other->add(record_of(5)));
+  EXPECT_FALSE(*steps->is_mine());
+}
+
+TEST_F(records_test, the_time_of_a_start_goes_on_with_who_writes_next) {
+  manual_clock first_clock(wall_time(std::chrono::seconds(1000)));
+  {
+    auto first = event_log::open(files, events_path, first_clock, "abc");
+    first_clock.advance(std::chrono::seconds(7));
+    json_line line = first->begin("mine");
+    ASSERT_TRUE(first->write(line));
+  }
+  manual_clock second_clock(wall_time(std::chrono::seconds(1009)));
+  auto second = event_log::open(files, events_path, second_clock, "abc");
+  EXPECT_EQ(second->mono(), 0);
+  second->go_on();
+  second_clock.advance(std::chrono::seconds(1));
+  EXPECT_EQ(second->mono(), 10);
+  manual_clock set_back(wall_time(std::chrono::seconds(10)));
+  auto third = event_log::open(files, events_path, set_back, "abc");
+  third->go_on();
+  EXPECT_EQ(third->mono(), 7) << "time went back with the wall clock";
 }
 
 TEST_F(records_test, synced_steps_outlast_the_machine) {

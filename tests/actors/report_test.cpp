@@ -28,6 +28,16 @@ report full_report() {
   r.effective_time_ratio = 0.9;
   r.skipped_steps = 1;
   r.steps_redone = 2;
+  r.committed_steps_lost = 5;
+  r.recoveries.push_back({.id = 4,
+                          .from = 3,
+                          .to = 4,
+                          .lost = {"worker-1"},
+                          .step_redone = true,
+                          .step = 11,
+                          .unblock_ms = 120.5,
+                          .recover_ms = 800,
+                          .noticed = 9});
   r.generations = 3;
   r.world_min = 2;
   r.world_max = 4;
@@ -89,7 +99,11 @@ TEST(report, holds_what_was_measured) {
   EXPECT_EQ(json["effective_time_ratio"], 0.9);
   EXPECT_EQ(json["skipped_steps"], 1);
   EXPECT_EQ(json["steps_redone"], 2);
+  EXPECT_EQ(json["committed_steps_lost"], 5);
   EXPECT_EQ(json["generations"], 3);
+  EXPECT_EQ(json["recoveries"], nlohmann::json::parse(R"([{"recovery": 4, "from": 3, "to": 4,
+      "lost": ["worker-1"], "step": 11, "step_redone": true, "unblock_ms": 120.5,
+      "recover_ms": 800.0}])"));
   EXPECT_EQ(json["world_min"], 2);
   EXPECT_EQ(json["world_max"], 4);
   EXPECT_EQ(json["bytes_sent"], 777);

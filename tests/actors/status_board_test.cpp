@@ -18,6 +18,49 @@ protocol::decision_record decided(std::uint64_t step, bool skip = false) {
   return d;
 }
 
+TEST(status_board, a_new_life_in_a_slot_is_a_restart_also_after_plans_without_it) {
+  manual_clock clock(noon);
+  status_board board(clock);
+  const auto plan = [&](std::uint64_t number, const std::vector<std::uint64_t>& lives) {
+    std::vector<member_status> members;
+    for (std::size_t i = 0; i < lives.size(); ++i) {
+      member_status m;
+      m.id = static_cast<std::uint32_t>(i);
+      m.name = "worker-" + std::to_string(i);
+      m.life = incarnation(lives[i]);
+      members.push_back(m);
+    }
+    board.plan(number, "a plan", members);
+  };
+  plan(0, {10, 20});
+  board.member(member_id{1})->step = 5;
+  plan(1, {10});
+  plan(2, {10, 21});
+  EXPECT_EQ(board.member(member_id{0})->restarts, 0U);
+  EXPECT_EQ(board.member(member_id{1})->restarts, 1U);
+  EXPECT_EQ(board.member(member_id{1})->step, 0U) << "of its former life";
+  plan(3, {10, 21});
+  EXPECT_EQ(board.member(member_id{1})->restarts, 1U);
+}
+
+TEST(status_board, a_member_that_stays_keeps_what_it_told_and_gets_its_new_share) {
+  manual_clock clock(noon);
+  status_board board(clock);
+  std::vector<member_status> members = world_to_see().members;
+  board.plan(0, "a plan", members);
+  board.member(member_id{0})->memory_bytes[memory_kind::activations] = 77;
+  board.member(member_id{0})->step = 9;
+  members[0].memory_bytes[memory_kind::optimizer] = 5000;
+  members[0].step = 0;
+  clock.advance(seconds(3));
+  board.plan(1, "another plan", members);
+  const member_status& m = *board.member(member_id{0});
+  EXPECT_EQ(m.step, 9U);
+  EXPECT_EQ(m.since, noon);
+  EXPECT_EQ(m.memory_bytes[memory_kind::activations], 77U);
+  EXPECT_EQ(m.memory_bytes[memory_kind::optimizer], 5000U);
+}
+
 TEST(status_board, a_committed_step_is_seen_and_counted) {
   manual_clock clock(noon);
   status_board board(clock);

@@ -45,5 +45,16 @@ TEST(world_counters, each_enumerator_has_its_place_and_its_name) {
   EXPECT_EQ(lane_names[static_cast<std::size_t>(lane::bulk)], "bulk");
 }
 
+TEST(world_counters, the_words_of_a_loss_tell_its_kind) {
+  EXPECT_EQ(loss_kind_of("nothing was heard of it for 1000 ms (fault_tolerance.evict_ms)"),
+            loss_kind::heartbeat);
+  EXPECT_EQ(loss_kind_of("its link broke: connection reset"), loss_kind::endpoint);
+  EXPECT_EQ(loss_kind_of("was killed by signal 9 (Killed)"), loss_kind::exit);
+  EXPECT_EQ(loss_kind_of("a new process has come in its slot"), loss_kind::exit);
+  EXPECT_EQ(loss_kind_of("it did not answer in time"), loss_kind::heartbeat);
+  EXPECT_EQ(loss_kind_of("no progress for 60 s"), loss_kind::stall);
+  EXPECT_EQ(loss_kind_of("its sum has another hash"), loss_kind::corrupt);
+}
+
 }  // namespace
 }  // namespace troupe::actors

@@ -26,10 +26,13 @@ TEST(world_status, its_json_holds_what_is_known) {
   EXPECT_EQ(json["checkpoint"]["step"], 100);
   EXPECT_EQ(json["sent_bytes"]["bulk"], 2048);
   EXPECT_EQ(json["counters"]["steps"], 20);
+  EXPECT_EQ(json["counters"]["recoveries"], 1);
+  EXPECT_EQ(json["replaced_plans"]["lost"], 2);
+  EXPECT_EQ(json["losses"]["heartbeat"], 3);
   ASSERT_EQ(json["members"].size(), 2U);
   const auto& m = json["members"][1];
   EXPECT_EQ(m["name"], "worker-1");
-  EXPECT_EQ(m["phase"], "backward");
+  EXPECT_EQ(m["phase"], "computing");
   EXPECT_NEAR(m["heartbeat_age_seconds"].get<double>(), 0.1, 1e-9);
   EXPECT_EQ(m["memory_bytes"]["parameters"], 1024);
   EXPECT_EQ(m["restarts"], 1);

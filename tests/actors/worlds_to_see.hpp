@@ -39,7 +39,7 @@ inline world_status world_to_see() {
     m.name = "worker-" + std::to_string(i);
     m.host = "gpu03";
     m.since = noon - seconds(60);
-    m.phase = step_phase::backward;
+    m.phase = protocol::phase::computing;
     m.step = 121;
     m.threads = 4;
     m.heard = noon - std::chrono::milliseconds(100);
@@ -51,6 +51,10 @@ inline world_status world_to_see() {
   s.counters.steps = 20;
   s.counters.tokens = 20480;
   s.counters.step_seconds.add(0.5);
+  s.counters.generations[change_cause::lost] = 2;
+  s.counters.losses[loss_kind::heartbeat] = 3;
+  s.counters.recovery_seconds.add(0.75);
+  s.counters.unblock_seconds.add(0.25);
   s.counters.phase_seconds[step_phase::forward] = 1.5;
   s.counters.sent_bytes[lane::bulk] = 2048;
   s.counters.checkpoint_attempts = 1;
