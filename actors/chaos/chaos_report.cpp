@@ -85,11 +85,7 @@ void put(json_writer& to, const chaos_report& r) {
   }
   to.end().begin_array("refused");
   for (const refusal& one : r.run.refused) {
-    to.begin_element()
-        .text("fault", one.fault)
-        .text("why", one.why)
-        .u64("step", one.step)
-        .end();
+    to.begin_element().text("fault", one.fault).text("why", one.why).u64("step", one.step).end();
   }
   to.end()
       .texts("suspected_falsely", r.figures.false_suspicions)
@@ -106,22 +102,16 @@ std::string to_text(const chaos_report& r) {
     std::string who;
     for (const std::string& name : f.names) who += (who.empty() ? "" : ", ") + name;
     text += fmt::format("  {:8.3f} s  step {:<5} {} {}{}: {}\n", seconds(f.at - r.run.started),
-                        f.what.step, name_of(f.what.kind), who,
-                        f.proven ? "" : " did not happen", f.proof);
+                        f.what.step, name_of(f.what.kind), who, f.proven ? "" : " did not happen",
+                        f.proof);
   }
   if (!r.run.refused.empty()) text += fmt::format("  {} refused\n", r.run.refused.size());
   for (const check& c : r.outcome.checks) {
     text += fmt::format("  {}  {:<20} {}\n", c.passed ? "pass" : "FAIL", c.name, c.words);
   }
-  constexpr std::array headline = {"steps_lost",
-                                   "steps_redone",
-                                   "unblock_p99",
-                                   "stall_p50",
-                                   "stall_p99",
-                                   "effective_time_ratio",
-                                   "goodput_vs_available",
-                                   "exposed_sum",
-                                   "false_suspicions"};
+  constexpr std::array headline = {
+      "steps_lost",           "steps_redone",         "unblock_p99", "stall_p50",       "stall_p99",
+      "effective_time_ratio", "goodput_vs_available", "exposed_sum", "false_suspicions"};
   text += " ";
   for (const char* name : headline) {
     const auto found = r.figures.metrics.find(name);

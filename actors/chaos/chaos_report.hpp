@@ -1,6 +1,6 @@
-// The report of a scenario, for programs (chaos.json) and for people. It keeps every moment of every
-// fault, so that others can compute figures of their own, and names the scenario's hash, the build
-// and the seed: a result whose hash does not match its file does not count.
+// The report of a scenario, for programs (chaos.json) and for people. It keeps every moment of
+// every fault, so that others can compute figures of their own, and names the scenario's hash, the
+// build and the seed: a result whose hash does not match its file does not count.
 #pragma once
 
 #include <optional>

@@ -62,8 +62,7 @@ class judgement {
       if (proven > 0) {
         add(name, true, fmt::format("happened {} time{}", proven, proven == 1 ? "" : "s"));
       } else if (f.must_happen) {
-        add(name, false,
-            "did not happen" + (why.empty() ? ": its moment never came" : ": " + why));
+        add(name, false, "did not happen" + (why.empty() ? ": its moment never came" : ": " + why));
       }
     }
   }
@@ -99,9 +98,9 @@ class judgement {
   void bits() {
     if (!s_.equal_bits || !wants("S-20") || s_.reference == "none") return;
     if (s_.reference != "auto") {
-      return add("bits", run_.weights_hash == s_.reference,
-                 fmt::format("weights_hash {}, expected {}", shown(run_.weights_hash),
-                             s_.reference));
+      return add(
+          "bits", run_.weights_hash == s_.reference,
+          fmt::format("weights_hash {}, expected {}", shown(run_.weights_hash), s_.reference));
     }
     if (!reference_) return add("bits", false, "there is no undisturbed run to compare with");
     const std::size_t both = std::min(run_.steps.size(), reference_->steps.size());
@@ -150,8 +149,8 @@ class judgement {
   void progress() {
     if (!s_.quiet || s_.quiet->progress == 0) return;
     if (!run_.quiet_at) return add("progress", false, "the quiet phase was never reached");
-    const std::uint64_t since = run_.steps.size() - std::min<std::uint64_t>(
-                                                        run_.steps.size(), run_.steps_before_quiet);
+    const std::uint64_t since =
+        run_.steps.size() - std::min<std::uint64_t>(run_.steps.size(), run_.steps_before_quiet);
     add("progress", since >= s_.quiet->progress,
         fmt::format("{} steps were committed after quiet began, expected {}", since,
                     s_.quiet->progress));
@@ -160,9 +159,8 @@ class judgement {
   void settled() {
     if (!s_.quiet || !s_.quiet->settle || !run_.quiet_at) return;
     const duration until = *run_.quiet_at + *s_.quiet->settle;
-    const auto late = std::ranges::count_if(run_.events, [&](const seen_event& e) {
-      return e.name == "generation" && e.at > until;
-    });
+    const auto late = std::ranges::count_if(
+        run_.events, [&](const seen_event& e) { return e.name == "generation" && e.at > until; });
     add("settled", late == 0,
         late == 0 ? fmt::format("no plan changed later than {} after quiet began",
                                 to_text(*s_.quiet->settle))

@@ -14,7 +14,8 @@ using namespace std::chrono_literals;
 
 // Records are seen a little after they were written, and their times are estimated from that.
 constexpr duration slack = 20ms;
-// A member that ran again may still be reported as lost for so long without being suspected falsely.
+// A member that ran again may still be reported as lost for so long without being suspected
+// falsely.
 constexpr duration echo = 3s;
 constexpr std::size_t full_speed_steps = 5;
 constexpr double full_speed_share = 0.05;
@@ -196,9 +197,9 @@ class measurer {
     for (const seen_event& e : run_.events) {
       if (e.name == "member_lost" && !claimed_.contains(&e) &&
           !struck_around(text_in(e, "member"), e.at)) {
-        m_.false_suspicions.push_back(
-            fmt::format("{} at {:.3f} s: {}", text_in(e, "member"), seconds(e.at - run_.started),
-                        text_in(e, "cause")));
+        m_.false_suspicions.push_back(fmt::format("{} at {:.3f} s: {}", text_in(e, "member"),
+                                                  seconds(e.at - run_.started),
+                                                  text_in(e, "cause")));
       }
       if (e.name != "generation") continue;
       const auto from = number_in(e, "from_step");
@@ -250,7 +251,8 @@ class measurer {
       available += std::max(0.0, span) * run_.populations[i].running;
     }
     if (available > 0) {
-      m_.metrics["goodput_vs_available"] = tokens / (reference_->goodput * available / run_.members);
+      m_.metrics["goodput_vs_available"] =
+          tokens / (reference_->goodput * available / run_.members);
     }
   }
 

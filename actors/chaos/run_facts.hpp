@@ -1,5 +1,5 @@
-// What is known of a run after its end: its records, what was done to it and when, on one clock. The
-// input of measuring and judging, which know no file and no process.
+// What is known of a run after its end: its records, what was done to it and when, on one clock.
+// The input of measuring and judging, which know no file and no process.
 #pragma once
 
 #include <cstdint>
