@@ -85,15 +85,18 @@ class measurer {
     t.plans = static_cast<std::uint64_t>(std::ranges::count_if(run_.events, [&](const auto& e) {
       return e.name == "generation" && e.at > f.at && e.at <= next;
     }));
+    if (!row_of(f.what.kind).loses_member) return t;
     const auto lost = std::ranges::find_if(run_.events, [&](const seen_event& e) {
       return e.name == "member_lost" && e.at >= f.at - slack && !claimed_.contains(&e) &&
              struck(f, text_in(e, "member"));
     });
     if (lost == run_.events.end()) return t;
-    // A domain is lost member by member, and all of it by this fault.
+    // A domain is lost member by member, and all of it by this fault; each of them once.
+    std::set<std::string> claimed;
     for (const seen_event& e : run_.events) {
+      const std::string member = text_in(e, "member");
       if (e.name == "member_lost" && e.at >= lost->at && e.at <= lost->at + echo &&
-          struck(f, text_in(e, "member"))) {
+          !claimed_.contains(&e) && struck(f, member) && claimed.insert(member).second) {
         claimed_.insert(&e);
       }
     }

@@ -25,7 +25,7 @@ class checker {
     people();
     for (const fault& f : s_.faults) one(f);
     chains();
-    if (s_.random) random(*s_.random);
+    if (s_.random) random_table(*s_.random);
     if (s_.quiet) members_exist(1, "quiet.core", s_.quiet->core);
     outcome();
     if (found_.empty()) return done{};
@@ -145,7 +145,7 @@ class checker {
     }
   }
 
-  void random(const random_faults& r) {
+  void random_table(const random_faults& r) {
     for (const auto& [kind, weight] : r.kinds) {
       if (const auto why = cannot_do(mode_, kind)) {
         found_.add(1, "random.kinds",
