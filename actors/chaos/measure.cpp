@@ -100,11 +100,19 @@ class measurer {
         claimed_.insert(&e);
       }
     }
-    t.t1 = std::max(lost->at, f.at);
-    const duration evidence = lost->at - milliseconds(number_in(*lost, "detect_ms").value_or(0));
-    if (const seen_event* plan = follows("generation", *lost)) t.t3 = plan->at;
-    if (const seen_event* e = follows("recovered", *lost)) {
-      if (const auto ms = number_in(*e, "unblock_ms")) t.t2 = evidence + milliseconds(*ms);
+    // The record may be written only by the next coordinator; what it tells is when it noticed.
+    duration noticed = lost->at;
+    const seen_event* plan = follows("generation", *lost);
+    if (plan != nullptr) {
+      t.t3 = plan->at;
+      const auto mono = number_in(*plan, "mono"), then = number_in(*plan, "noticed_mono");
+      if (mono && then) noticed = std::min(noticed, plan->at - milliseconds(1e3 * (*mono - *then)));
+    }
+    t.t1 = std::max(noticed, f.at);
+    for (const char* name : {"generation", "recovered"}) {
+      const seen_event* e = follows(name, *lost);
+      const auto ms = e != nullptr ? number_in(*e, "unblock_ms") : std::nullopt;
+      if (ms && *ms > 0) t.t2 = *t.t1 + milliseconds(*ms);  // 0: it is not known
     }
     if (const seen_event* e = follows("redundancy_restored", *lost)) t.t6 = e->at;
     // Without a plan that follows the run only ended: what it still committed is no recovery.
@@ -207,11 +215,12 @@ class measurer {
       if (e.name != "generation") continue;
       const auto from = number_in(e, "from_step");
       if (!first && from) {
-        std::uint64_t committed = 0;
+        double committed = 0;
         for (const seen_step& s : run_.steps) committed += s.at + slack < e.at ? 1 : 0;
-        if (static_cast<double>(committed) > *from) {
+        committed = number_in(e, "recorded").value_or(committed);
+        if (committed > *from) {
           rollback = true;
-          lost_steps += committed - static_cast<std::uint64_t>(*from);
+          lost_steps += static_cast<std::uint64_t>(committed - *from);
         }
       }
       first = false;

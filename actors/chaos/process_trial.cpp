@@ -60,8 +60,14 @@ class trial {
         say(fmt::format("the guard of {} ends the run", to_text(s_.guard)));
         break;
       }
-      pollfd nothing{-1, 0, 0};
-      (void)poll(&nothing, 0, look_every_ms);
+      if (settings_.stop && settings_.stop()) {
+        kill_everything();
+        (void)launcher_.reap();
+        return error{exit_code::interrupted,
+                     fmt::format("told to stop: the run in {} was ended and is not judged",
+                                 settings_.run_directory)};
+      }
+      wait();
     }
     return ended();
   }
@@ -77,6 +83,18 @@ class trial {
                                     settings_.run_directory};
     for (const std::string& set : settings_.sets) all.insert(all.end(), {"--set", set});
     return all;
+  }
+
+  static void wait() {
+    pollfd nothing{-1, 0, 0};
+    (void)poll(&nothing, 0, look_every_ms);
+  }
+
+  void kill_everything() {
+    injector_.find_workers(children_of(launcher_.id()));
+    launcher_.send(SIGKILL);  // first: it would start others in place of those who are lost
+    injector_.heal(clock_.now());
+    injector_.kill_all();
   }
 
   void say(const std::string& line) const {
@@ -156,19 +174,13 @@ class trial {
   }
 
   result<trial_outcome> ended() {
-    if (facts_.guard_struck) {
-      injector_.find_workers(children_of(launcher_.id()));
-      injector_.heal(clock_.now());
-      injector_.kill_all();
-      launcher_.send(SIGKILL);
-    }
+    if (facts_.guard_struck) kill_everything();
     facts_.exit = launcher_.reap();
     facts_.ended = clock_.now();
     injector_.heal(facts_.ended);
     while (!injector_.running().empty() && !facts_.guard_struck &&
            clock_.now() - facts_.ended < to_leave) {
-      pollfd nothing{-1, 0, 0};
-      (void)poll(&nothing, 0, look_every_ms);
+      wait();
     }
     (void)watcher_.look(facts_.ended);
     if (watcher_.has_plan()) {

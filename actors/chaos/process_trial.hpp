@@ -25,6 +25,7 @@ struct trial_settings {
   std::string run_directory;      // must be new or empty
   int cores = 1;
   std::function<void(const std::string&)> say;  // what happens, a line each
+  std::function<bool()> stop;                   // true: end everything and come back with 75
 };
 
 struct trial_outcome {

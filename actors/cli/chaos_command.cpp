@@ -14,6 +14,7 @@
 #include "actors/cli/commands.hpp"
 #include "actors/from_settings.hpp"
 #include "actors/machine.hpp"
+#include "actors/stop_signals.hpp"
 #include "actors/version.hpp"
 #include "config/base/hash.hpp"
 #include "config/load.hpp"
@@ -63,6 +64,7 @@ result<prepared> prepare(const scenario& s) {
   p.trial.config = absolute ? s.config : join_path(parent_path(s.file), s.config);
   for (const auto& [key, value] : s.sets) p.trial.sets.push_back(key + "=" + value);
   p.trial.cores = usable_cores();
+  p.trial.stop = [] { return stop_signal() != 0; };
   result<config::loaded> loaded = config::load({.file = p.trial.config,
                                                 .text = {},
                                                 .environment = environment(),
@@ -82,12 +84,16 @@ result<prepared> prepare(const scenario& s) {
 }
 
 // A name that is free: outputs/chaos/NAME, NAME-2, ...
-result<std::string> free_directory(file_system& files, const std::string& wanted) {
+result<std::string> free_directory(file_system& files, const scenario& s) {
+  const std::string wanted = "outputs/chaos/" + s.name;
   for (int i = 1; i < 100'000; ++i) {
     std::string name = i == 1 ? wanted : fmt::format("{}-{}", wanted, i);
     const result<bool> there = files.exists(name);
     if (!there) return there.failure();
-    if (!*there) return name;
+    // Of several runs the first stands for all.
+    const result<bool> seeds = files.exists(fmt::format("{}-seed-{}", name, s.seed));
+    if (!seeds) return seeds.failure();
+    if (!*there && !*seeds) return name;
   }
   return error{exit_code::cannot_use,
                fmt::format("{} and 100000 names after it are taken; remove old runs", wanted)};
@@ -199,10 +205,11 @@ int chaos_command(arguments args, std::ostream& out, std::ostream& err) {
   result<prepared> p = prepare(*s);
   if (!p) return fail(p.failure(), err);
   if (directory.empty()) {
-    result<std::string> free = free_directory(real_file_system(), "outputs/chaos/" + s->name);
+    result<std::string> free = free_directory(real_file_system(), *s);
     if (!free) return fail(free.failure(), err);
     directory = *free;
   }
+  take_stop_signals();
   return chaos_runs(*s, std::move(*p), json, out, err).run(directory);
 }
 

@@ -48,5 +48,27 @@ chaos 1 too-much 'would be without a holder'
 # A notice lets a member leave; in this version the world leaves with it.
 sed -e 's/"kill"/"notice"/' -e 's/^exit .*/exit = 75/' kill-a-worker.toml >notice.toml
 chaos 0 notice 'has the signal'
+
+# Ctrl-C while a worker stands still: everything ends, also that one.
+sed -e 's/^lasts .*//' -e 's/^at_step  = 40/at_time = "1h"/' freeze-and-thaw.toml >stopped.toml
+"$program" chaos stopped.toml --run-dir runs/stopped >stopped.out 2>stopped.err &
+started+=($!)
+until grep -q 'stands still' stopped.err; do kill -0 $! || fail "it ended early: $(cat stopped.err)"; sleep 0.01; done
+code=0
+kill -TERM $!
+wait $! || code=$?
+[ "$code" -eq 75 ] || fail "told to stop it ended with $code: $(cat stopped.err)"
 nothing_left
+
+# What will be asked of runs that survive the loss of a member.
+if [ -n "${SURVIVES:-}" ]; then
+  for name in kill-a-worker kill-the-coordinator; do
+    sed -e 's/^exit .*/members = [3, 4]\nsteps_redone = [0, 1]\nunblock_p99 = "2s"\nrecoveries = 1/' -e 's/^name .*/name = "'"$name"'-and-go-on"/' \
+      "$name.toml" >"$name-and-go-on.toml"
+    chaos 0 "$name-and-go-on" '60 steps and weights_hash'
+  done
+  { sed -e '/^\[\[fault/,$d' -e 's/^members = 4/members = 2\nspares = 1/' kill-a-worker.toml
+    printf '[[fault]]\nid = "more"\nkind = "join"\nat_step = 10\n[expect]\nmembers = 3\n'; } >join.toml
+  chaos 0 join 'stands in the plan'
+fi
 echo "scenarios pass and fail as they should"

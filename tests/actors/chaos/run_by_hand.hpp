@@ -41,15 +41,18 @@ struct run_by_hand {
     facts.faults.push_back({what, {member}, now, now, "seen", {}});
     return facts.faults.back();
   }
-  // A member is lost at once and the run goes on: 200 ms until it is known, 500 ms in all.
+  // A member is lost at once and the run goes on: noticed after 150 ms, told after 200, 500 in all.
   void recovery(const std::string& member, int number, std::uint64_t generation) {
     using namespace std::chrono_literals;
     now += 200ms;
     event("member_lost",
           {{"member", member}, {"cause", "gone"}, {"detect_ms", 150}, {"recovery", number}});
     now += 100ms;
-    event("generation",
-          {{"number", generation}, {"from_step", facts.steps.size()}, {"recovery", number}});
+    event("generation", {{"number", generation},
+                         {"from_step", facts.steps.size()},
+                         {"recovery", number},
+                         {"mono", 7.0},
+                         {"noticed_mono", 7.0 - 0.15}});
     now += 100ms;
     steps(1, generation);
     facts.steps.back().record.seconds = 0.2;
