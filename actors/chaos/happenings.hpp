@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/chaos/scenario.hpp"
+#include "actors/chaos/target_lookup.hpp"
 
 namespace troupe::actors::chaos {
 

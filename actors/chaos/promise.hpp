@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/chaos/selector.hpp"
+#include "actors/chaos/target_lookup.hpp"
 
 namespace troupe::actors::chaos {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "actors/chaos/run_facts.hpp"
-#include "actors/chaos/selector.hpp"
+#include "actors/chaos/target_lookup.hpp"
 #include "config/base/file.hpp"
 
 namespace troupe::actors::chaos {

@@ -4,16 +4,12 @@
 
 #include <array>
 
+#include "actors/chaos/overloaded.hpp"
 #include "config/base/hash.hpp"
 #include "config/base/json.hpp"
 
 namespace troupe::actors::chaos {
 namespace {
-
-template <class... Ts>
-struct overloaded : Ts... {
-  using Ts::operator()...;
-};
 
 std::string to_text(const std::vector<step_range>& steps) {
   std::string text;

@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "actors/chaos/overloaded.hpp"
 #include "actors/chaos/random_mix.hpp"
 #include "config/base/mixing.hpp"
 
 namespace troupe::actors::chaos {
 namespace {
-
-template <class... Ts>
-struct overloaded : Ts... {
-  using Ts::operator()...;
-};
 
 duration seconds(double s) { return duration(static_cast<std::int64_t>(s * 1e9)); }
 

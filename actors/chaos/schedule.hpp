@@ -19,7 +19,7 @@
 
 #include "actors/chaos/happenings.hpp"
 #include "actors/chaos/promise.hpp"
-#include "actors/chaos/selector.hpp"
+#include "actors/chaos/target_lookup.hpp"
 
 namespace troupe::actors::chaos {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "actors/chaos/selector.hpp"
+#include "actors/chaos/target_lookup.hpp"
 
 namespace troupe::actors::chaos {
 
