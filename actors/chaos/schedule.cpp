@@ -64,6 +64,7 @@ orders schedule::tell(const happening& what, duration now, const world_view& see
   orders out;
   world_view world = seen;
   world.receivers.insert(receivers_.begin(), receivers_.end());
+  without_doomed(world);
   const moment at{now, world, out};
   on_time(at);
   std::visit(
@@ -74,6 +75,7 @@ orders schedule::tell(const happening& what, duration now, const world_view& see
                  [&](const fault_began& e) { on_began(at, e.which); },
                  [&](const fault_failed& e) {
                    std::erase_if(open_, [&](const auto& o) { return o.which == e.which; });
+                   std::erase_if(doomed_, [&](const auto& d) { return d.by == e.which; });
                    for (lane& l : lanes_) l.failed += l.what.id == e.which.fault ? 1 : 0;
                  },
                  [&](const fault_over& e) {
@@ -81,6 +83,22 @@ orders schedule::tell(const happening& what, duration now, const world_view& see
                  }},
       what);
   return out;
+}
+
+// Between an order and its effect a member still looks alive; a second fault must not count on it.
+// A later life in its slot is another member.
+void schedule::doom(member_id m, const occurrence& by, world_view& world) {
+  if (const protocol::plan_member* found = world.plan.find(m)) {
+    doomed_.push_back({m, found->life, by});
+  }
+  world.alive.erase(m);
+}
+
+void schedule::without_doomed(world_view& world) const {
+  for (const doomed& d : doomed_) {
+    const protocol::plan_member* found = world.plan.find(d.member);
+    if (found != nullptr && found->life == d.life) world.alive.erase(d.member);
+  }
 }
 
 void schedule::first_commit(const moment& at) {
@@ -199,7 +217,8 @@ void schedule::on_point(const moment& at, const point_reached& p) {
     std::optional<member_id> who;
     if (!of_everybody(p.point.name)) {
       who = p.who;
-      const chosen whom = look_up(l.what, at, draw(l, "target"), who);
+      const preference only_this = [&](const auto& some) { return some == std::vector{p.who}; };
+      const chosen whom = resolve_members(l.what.target, at.world, draw(l, "target"), only_this);
       if (std::ranges::find(whom.members, p.who) == whom.members.end()) continue;
     }
     if (here && !matches_step(l, p.step, p.point)) continue;
@@ -262,51 +281,21 @@ fault schedule::random_fault(const lane& l) const {
   return f;
 }
 
-chosen schedule::look_up(const fault& f, const moment& at, std::uint64_t draw,
-                         std::optional<member_id> at_member) const {
-  const kind_row& row = row_of(f.kind);
-  if (row.what == strikes::newcomer) return {};
-  std::set<member_id> spared;
-  if (f.id == "random") {
-    for (const selector& s : s_.random->spare_roles) {
-      const chosen some = resolve_members(s, at.world, 0, {});
-      spared.insert(some.members.begin(), some.members.end());
-    }
-  }
-  const auto with_links = [&](chosen c, const preference& prefer) {
-    return row.what == strikes::links ? resolve_links(f.target, at.world, draw, prefer)
-                                      : std::move(c);
-  };
-  const preference fits = [&](const std::vector<member_id>& some) {
-    for (const member_id m : some) {
-      if (spared.contains(m) || (at_member && m != *at_member)) return false;
-    }
-    return at_member || !s_.inside_promise || !row.loses_member ||
-           breaks_promise(at.world, {some, {}}, s_.may_lose).empty();
-  };
-  chosen c = with_links(resolve_members(f.target, at.world, draw, fits), fits);
-  for (const member_id m : c.members) {
-    if (spared.contains(m)) return {{}, {}, "all who could be struck are spared"};
-  }
-  return c;
-}
-
-std::string schedule::guard(const fault& f, const chosen& whom, const moment& at) const {
-  if (!s_.inside_promise || !row_of(f.kind).loses_member) return "";
-  strike next;
+strike schedule::taken() const {
+  strike all;
   for (const open_fault& o : open_) {
     if (o.kind == fault_kind::cut) {
-      next.cut.insert(next.cut.end(), o.whom.links.begin(), o.whom.links.end());
+      all.cut.insert(all.cut.end(), o.whom.links.begin(), o.whom.links.end());
     } else if (row_of(o.kind).loses_member) {
-      next.lost.insert(next.lost.end(), o.whom.members.begin(), o.whom.members.end());
+      all.lost.insert(all.lost.end(), o.whom.members.begin(), o.whom.members.end());
     }
   }
-  if (f.kind == fault_kind::cut) {
-    next.cut.insert(next.cut.end(), whom.links.begin(), whom.links.end());
-  } else {
-    next.lost.insert(next.lost.end(), whom.members.begin(), whom.members.end());
-  }
-  return breaks_promise(at.world, next, s_.may_lose);
+  return all;
+}
+
+aim_rules schedule::rules_of(const lane& l) const {
+  return {s_.inside_promise, s_.may_lose,
+          l.random ? s_.random->spare_roles : std::vector<selector>()};
 }
 
 void schedule::occasion(lane& l, const moment& at, const std::string& why,
@@ -323,10 +312,9 @@ void schedule::occasion(lane& l, const moment& at, const std::string& why,
   const auto refuse = [&](std::string reason) {
     at.out.refused.push_back({f.id, fmt::format("{}: {}", name_of(f.kind), reason), step_});
   };
-  const chosen whom = look_up(f, at, draw(l, "target"), at_member);
-  if (!whom.nobody.empty()) return refuse(whom.nobody);
   if (f.kind == fault_kind::join && joins_ >= s_.spares) return refuse("no spare is left");
-  if (const std::string trouble = guard(f, whom, at); !trouble.empty()) return refuse(trouble);
+  const chosen whom = aim(f, rules_of(l), at.world, taken(), draw(l, "target"), at_member);
+  if (!whom.nobody.empty()) return refuse(whom.nobody);
   joins_ += f.kind == fault_kind::join ? 1 : 0;
   injection next{{f.id, ++l.injected}, f.kind, whom, f.params, {}, why, step_, f.must_happen};
   if (row_of(f.kind).lasts) {
@@ -335,6 +323,8 @@ void schedule::occasion(lane& l, const moment& at, const std::string& why,
     if (const auto* steps = std::get_if<step_count>(&f.lasts)) o.until_step = step_ + steps->value;
     next.until = o.until;
     open_.push_back(std::move(o));
+  } else if (row_of(f.kind).loses_member) {
+    for (const member_id m : whom.members) doom(m, next.which, at.world);
   }
   at.out.begin.push_back(std::move(next));
 }

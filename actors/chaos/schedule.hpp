@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "actors/chaos/aim.hpp"
 #include "actors/chaos/happenings.hpp"
-#include "actors/chaos/promise.hpp"
 #include "actors/chaos/target_lookup.hpp"
 
 namespace troupe::actors::chaos {
@@ -54,9 +54,14 @@ class schedule {
     std::optional<std::uint64_t> until_step;
     bool random;
   };
+  struct doomed {  // ordered to end, whether it shows already or not
+    member_id member;
+    incarnation life;
+    occurrence by;
+  };
   struct moment {
     duration now;
-    const world_view& world;
+    world_view& world;
     orders& out;
   };
 
@@ -76,15 +81,17 @@ class schedule {
   void occasion(lane& l, const moment& at, const std::string& why,
                 std::optional<member_id> at_member = std::nullopt);
   fault random_fault(const lane& l) const;
-  std::string guard(const fault& f, const chosen& whom, const moment& at) const;
-  chosen look_up(const fault& f, const moment& at, std::uint64_t draw,
-                 std::optional<member_id> at_member) const;
+  strike taken() const;
+  aim_rules rules_of(const lane& l) const;
+  void doom(member_id m, const occurrence& by, world_view& world);
+  void without_doomed(world_view& world) const;
 
   scenario s_;
   std::uint64_t seed_;
   std::map<fault_kind, double> random_kinds_;
   std::vector<lane> lanes_;  // of the scenario's faults, then of the random ones
   std::vector<open_fault> open_;
+  std::vector<doomed> doomed_;
   std::map<std::string, member_id> receivers_;
   std::optional<duration> first_commit_;
   std::uint64_t step_ = 0;  // the one in progress

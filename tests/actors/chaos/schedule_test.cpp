@@ -265,6 +265,22 @@ TEST(schedule, stays_inside_the_promise_and_says_what_it_refused) {
   EXPECT_EQ(outside.log, "1: 2: +a/m1 3: +b/m2 ");
 }
 
+TEST(schedule, does_not_count_on_a_member_that_it_has_just_ended) {
+  driven d(fault_text("a", "kill", "target = \"m1\"\nat_step = 2") +
+           fault_text("b", "kill", "target = \"m2\"\nat_step = 2") +
+           fault_text("c", "kill", "target = \"m1\"\nat_step = 3"));
+  d.steps(1, 3);  // the world still shows m1 alive
+  EXPECT_EQ(d.log, "1: 2: +a/m1 3: ");
+  ASSERT_THAT(d.refused, SizeIs(2));
+  EXPECT_THAT(d.refused[0].why, HasSubstr("would be without a holder"));
+  EXPECT_THAT(d.refused[1].why, HasSubstr("m1 is not alive"));
+  driven again(fault_text("a", "kill", "target = \"m1\"\nat_step = [2, 3]"));
+  again.steps(1, 2);
+  again.world.plan.members[1].life = incarnation(999);  // its next life
+  again.steps(3, 3);
+  EXPECT_EQ(again.log, "1: 2: +a/m1 3: +a/m1 ");
+}
+
 TEST(schedule, chooses_among_those_who_may_be_struck) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     driven d(fault_text("a", "kill", "target = \"any\"\nat_step = 2"), 4, seed);
