@@ -147,6 +147,7 @@ std::string output_file::text() const {
 result<held_process> start_program(const std::string& program,
                                    const std::vector<std::string>& arguments, int output) {
   std::vector<char*> argv;  // all that allocates is done before the fork
+  argv.reserve(arguments.size() + 1);
   for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
   const pid_t self = getpid();
