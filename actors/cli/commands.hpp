@@ -20,6 +20,7 @@ int eval_command(arguments args, std::ostream& out, std::ostream& err);
 int generate_command(arguments args, std::ostream& out, std::ostream& err);
 int diff_command(arguments args, std::ostream& out, std::ostream& err);
 int simulate_command(arguments args, std::ostream& out, std::ostream& err);
+int chaos_command(arguments args, std::ostream& out, std::ostream& err);
 int plan_command(arguments args, std::ostream& out, std::ostream& err);
 int bench_scaling_command(arguments args, std::ostream& out, std::ostream& err);
 int bench_command(arguments args, std::ostream& out, std::ostream& err);

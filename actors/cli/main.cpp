@@ -33,6 +33,7 @@ constexpr std::array commands = {
     command{"data", "pack text into token files, tell what data files hold", data_command},
     command{"plan", "show who would compute and keep what", plan_command},
     command{"simulate", "run worlds of simulated members and check them", simulate_command},
+    command{"chaos", "run a scenario of faults on real processes and judge it", chaos_command},
     command{"bench", "measure the speed of this machine", bench_command},
     command{"worker", "one worker of a run (started by train)", worker_command},
 };

@@ -40,6 +40,7 @@ struct router_test : testing::Test {
     mail.primary_shards = {somebody("shard 0"), somebody("shard 1"), {}};
     mail.set_peer(other, somebody("peer 5"));
     mail.set_peer(third, somebody("peer 7"));
+    mail.act_for(generation(1));
   }
   void TearDown() override {
     for (const caf::actor& a : all) caf::anon_send_exit(a, caf::exit_reason::kill);
@@ -50,7 +51,7 @@ struct router_test : testing::Test {
     return std::exchange(told, {});
   }
   std::vector<std::string> delivered(protocol::message what) {
-    mail.deliver(other, std::move(what));
+    mail.deliver(other, generation(1), std::move(what));
     return take();
   }
 };

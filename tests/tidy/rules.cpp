@@ -30,9 +30,10 @@ const std::map<std::string, names>& allowed_includes() {
        {"config/base", "config", "compute", "compute/cpu", "model", "model/data", "model/hub",
         "model/checkpoint", "comm", "actors/protocol", "actors/wire"}},
       {"actors/sim", {"config/base", "comm", "actors/protocol", "actors/wire", "actors"}},
+      {"actors/chaos", {"config/base", "actors/protocol", "actors"}},
       {"actors/cli",
        {"config/base", "config", "compute", "compute/cpu", "model", "model/data", "model/hub",
-        "model/checkpoint", "comm", "actors/protocol", "actors", "actors/sim"}},
+        "model/checkpoint", "comm", "actors/protocol", "actors", "actors/sim", "actors/chaos"}},
   };
   return table;
 }
@@ -45,7 +46,7 @@ struct home {
 // tests/ may use what it tests; fmt and the system's headers are at home everywhere.
 const std::vector<home>& homes() {
   static const std::vector<home> table = {
-      {"toml++/", {"config/load"}},
+      {"toml++/", {"config/load", "actors/chaos/scenario_toml"}},
       {"hwy/", {"compute/cpu/"}},
       {"immintrin.h", {"compute/cpu/"}},
       {"xxhash.h", {"config/base/"}},

@@ -64,41 +64,6 @@ void run_into_training(world& w, time_since_start until) {
   }
 }
 
-void expect_all_others_end(world& w, std::size_t lost, time_since_start by) {
-  w.run(by);
-  const std::string name = "worker-" + std::to_string(lost);
-  for (std::size_t i = 0; i < w.size(); ++i) {
-    if (i == lost) continue;
-    ASSERT_TRUE(w.ended(i)) << "member " << i;
-    EXPECT_EQ(w.ended(i)->code, exit_code::too_few) << "member " << i << ": " << w.ended(i)->why;
-    EXPECT_THAT(w.ended(i)->why, testing::HasSubstr(name)) << "member " << i;
-  }
-}
-
-TEST(faults, all_others_end_within_a_second_of_the_notice_when_a_member_is_killed) {
-  for (const std::size_t lost : {std::size_t{0}, std::size_t{3}, std::size_t{7}}) {
-    for (const time_since_start when : {1ms, 20ms, 35ms}) {
-      SCOPED_TRACE(testing::Message() << "member " << lost << " at " << when.count() << " ns");
-      world_watcher nobody;
-      world w(eight(), nobody);
-      run_into_training(w, when);
-      w.kill(lost, 10ms);
-      expect_all_others_end(w, lost, when + 10ms + 1s);
-    }
-  }
-}
-
-TEST(faults, all_others_end_when_a_killed_member_is_never_noticed_by_the_network) {
-  for (const std::size_t lost : {std::size_t{0}, std::size_t{5}}) {
-    SCOPED_TRACE(testing::Message() << "member " << lost);
-    world_watcher nobody;
-    world w(eight(), nobody);
-    run_into_training(w, 30ms);
-    w.kill(lost, std::nullopt);
-    expect_all_others_end(w, lost, 30ms + 3s + 1s);
-  }
-}
-
 TEST(faults, who_waits_for_a_plan_does_not_wait_for_ever_for_a_dead_convener) {
   world_settings s = eight();
   world_watcher nobody;
