@@ -52,6 +52,7 @@ class coordinator_state {
 
   void take(const incoming& m);
   void want_change() { change_wanted_ = true; }
+  void copy(const std::vector<protocol::copy_plan::copy>& copies);
   void written(std::uint64_t step);
   void write_into(const std::string& folder);
   void saved(const saved_hashes& hashes);
@@ -196,6 +197,13 @@ void coordinator_state::is_ready(member_id who) {
   if (!copies_.empty()) around_->mail.broadcast(protocol::copy_plan{copies_});
 }
 
+// Nothing while others are made: the plan that follows on those begins with what is still to do.
+void coordinator_state::copy(const std::vector<protocol::copy_plan::copy>& copies) {
+  if (phase_ != phase::stepping || !copying_.empty()) return;
+  for (const protocol::copy_plan::copy& c : copies) copying_.insert(c.to);
+  around_->mail.broadcast(protocol::copy_plan{copies});
+}
+
 void coordinator_state::copied(member_id who) {
   copying_.erase(who);
   if (copying_.empty()) want_change();
@@ -220,7 +228,9 @@ void coordinator_state::decide(const protocol::step_votes& sums) {
   done_ = step;
   updates_ = last_.updates;
   tokens_ += static_cast<std::uint64_t>(last_.tokens);
-  if (stop_why_.empty() && settings().asked_to_stop) {
+  // With others, a notice to this process is a wish of one member, which its worker has heard of.
+  const bool alone = around_->plan.members.size() == 1;
+  if (alone && stop_why_.empty() && settings().asked_to_stop) {
     stop_why_ = settings().asked_to_stop(step);
     if (!stop_why_.empty()) records().asked_to_stop(step, stop_why_);
   }
@@ -391,6 +401,8 @@ caf::behavior coordinator_actor(caf::stateful_actor<coordinator_state>* self, sh
           around, [self](const patience_over& m) { self->state.give_up_step(m.step); }),
       while_current<change_wanted>(around,
                                    [self](const change_wanted&) { self->state.want_change(); }),
+      while_current<copies_wanted>(
+          around, [self](const copies_wanted& m) { self->state.copy(m.copies); }),
       while_current<trouble>(around, [self](const trouble& m) { self->state.fail(m.why); }),
   };
 }

@@ -115,6 +115,7 @@ void worker_state::adopt(protocol::plan plan) {
   if (phase_ >= phase::ending) return;
   if (context_ && plan.number <= context_->plan.number) return;  // known
   const protocol::plan_member* me = plan.find(self());
+  if (me == nullptr && !stop_why_.empty() && context_) return leave();
   if (me == nullptr || me->life != settings().me.life) {
     if (settings().joins && !context_) return;  // of a world that has not taken it in yet
     const std::string who =
@@ -165,6 +166,8 @@ status worker_state::open_generation(protocol::plan plan) {
   suspects_.clear();
   accused_.clear();
   complaints_.clear();
+  std::erase_if(leaving_,
+                [this](const auto& l) { return context_->plan.find(l.first) == nullptr; });
   owed_.clear();
   collecting_.reset();
   missing_blocks_.clear();
@@ -235,6 +238,7 @@ void worker_state::begin_generation(const protocol::plan_member& me) {
   mail_->to_coordinator(protocol::bulk_address{bulk_->local_address()});
   if (!stop_why_.empty()) mail_->to_coordinator(protocol::stop_wish{stop_why_});
   if (coordinates() && !newcomers_.empty()) want_change();
+  if (coordinates() && !leaving_.empty()) let_them_leave();
   ready_if_complete();
   (void)me;
 }
@@ -297,7 +301,9 @@ void worker_state::take(const incoming& m) {
     if (phase_ == phase::ending) return quiet(m.from);  // who says farewell needs none
     return end_with({static_cast<exit_code>(bye->code), bye->why, false}, m.from == self());
   }
-  if (const auto* wish = std::get_if<protocol::stop_wish>(&m.what)) return stop(wish->why);
+  if (const auto* wish = std::get_if<protocol::stop_wish>(&m.what)) {
+    return context_ ? wants_to_leave(m.from, wish->why) : stop(wish->why);
+  }
   if (phase_ >= phase::ending) return;
   if (const auto* notice = std::get_if<protocol::plan_notice>(&m.what)) {
     result<protocol::plan> plan = parse_plan(notice->text, "the plan that was announced");
@@ -395,6 +401,7 @@ caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
       [self](const next_published& m) { self->state.published(m.plan); },
       [self](const publish_failed& m) { self->state.not_published(m.why); },
       [self](const boundary_reached& m) { self->state.boundary(m.of); },
+      [self](const leave_window_over&) { self->state.let_them_leave(); },
       [self](const state_loaded&) { self->state.loaded(); },
       [self](const peer_quiet& m) { self->state.quiet(m.who); },
       [self](const peer_failed& m) { self->state.fail(m.why); },

@@ -73,7 +73,8 @@ struct next_plan_settings {
   spare_policy spares = spare_policy::backups;
   member_id coordinator;        // who publishes it
   std::string parent;           // hash of the present plan
-  std::set<member_id> leaving;  // asked to go: not in the next plan if it can do without them
+  // Asked to go: not in the next plan if every block then still has as many holders as it should.
+  std::set<member_id> leaving;
   std::string reason;
 };
 
