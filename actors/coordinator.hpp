@@ -43,7 +43,6 @@ struct coordinator_surroundings {
 struct coordinator_start {
   starting_point from;
   world_change how;                               // the world came to a later plan
-  std::vector<member_id> without_parameters;      // of the base; sorted
   std::vector<protocol::copy_plan::copy> copies;  // to be made while steps go on
 };
 

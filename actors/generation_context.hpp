@@ -27,7 +27,7 @@ struct lasting_facts {
   // The whole model is here at version `seen`, and nothing that arrives is writing into it.
   bool parameters = false;
   protocol::phase doing = protocol::phase::starting;  // for whoever watches
-  unsigned writing = 0;              // saves that read the blocks' memory
+  unsigned writing = 0;                               // saves that read the blocks' memory
   std::function<void()> when_still;  // called when the last running update or save has ended
 
   bool still() const { return held.still() && writing == 0; }

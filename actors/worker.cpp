@@ -257,12 +257,7 @@ coordinator_start worker_state::start_of_coordinator() const {
     start.from.tokens = plan.records.back().total_tokens;
   }
   if (plan.coordinator != self()) return start;
-  if (coming_ && coming_plan_ == plan.number) {
-    start.how = *coming_;
-    start.without_parameters = without_parameters_;
-  } else {
-    for (const protocol::plan_member& m : plan.members) start.without_parameters.push_back(m.id);
-  }
+  if (coming_ && coming_plan_ == plan.number) start.how = *coming_;
   const protocol::plan aim = protocol::aim_of(plan, next_settings(plan));
   for (const protocol::block_copy& c : protocol::copies_to(aim, plan)) {
     start.copies.push_back({c.block, c.to});
@@ -286,7 +281,7 @@ void worker_state::ready_if_complete() {
   if (!unlinked_.empty() || !bulk_connected_ || !state_here_) return;
   ready_said_ = true;
   phase_ = phase::working;
-  mail_->to_coordinator(protocol::ready{});
+  mail_->to_coordinator(protocol::ready{context_->me().leaves > 0 && !lasting_.parameters});
 }
 
 void worker_state::at_base(generation plan) {

@@ -209,7 +209,6 @@ void worker_state::publish_if_complete() {
   const protocol::plan& next = std::get<protocol::plan>(made);
   coming_ = change_to(next);
   coming_plan_ = next.number;
-  without_parameters_ = collecting_->without_parameters();
   publishing_next_ = true;
   around_->coordination.store.publish_next(next, [me = self_](const result<protocol::plan>& r) {
     if (!r) return caf::anon_send(me, publish_failed{r.failure()});
@@ -281,9 +280,9 @@ void worker_state::not_published(const error& why) {
 
 // --- who is told to leave ---
 
-// One that is told to leave hands over what it holds and goes. If all are told, as when the launcher
-// was or a batch system ends the job, nobody is left to take it: then the run stops. So whoever
-// comes first waits a moment for the others.
+// One that is told to leave hands over what it holds and goes. If all are told, as when the
+// launcher was or a batch system ends the job, nobody is left to take it: then the run stops. So
+// whoever comes first waits a moment for the others.
 void worker_state::wants_to_leave(member_id who, const std::string& why) {
   if (!coordinates()) return mail_->to_coordinator(protocol::stop_wish{why});
   if (context_->plan.find(who) == nullptr) return;
@@ -351,8 +350,8 @@ void worker_state::take(member_id from, const protocol::member_gone& m) {
     });
   };
   member_id leaves = m.who;
-  if (from != self() && (against(from) > against(m.who) ||
-                         (against(from) == against(m.who) && from > m.who))) {
+  if (from != self() &&
+      (against(from) > against(m.who) || (against(from) == against(m.who) && from > m.who))) {
     leaves = from;
   }
   lose(leaves, fmt::format("it and {} do not reach each other: {}",

@@ -194,15 +194,15 @@ class worker_state {
   std::size_t behind_base_ = 0;  // blocks that are still rolled forward
 
   // From plan to plan.
-  std::map<member_id, incarnation> lives_;      // of peers
-  std::map<member_id, loss> gone_;              // of members of the present plan
-  std::map<member_id, loss> suspects_;  // ... that this member alone cannot reach
+  std::map<member_id, incarnation> lives_;         // of peers
+  std::map<member_id, loss> gone_;                 // of members of the present plan
+  std::map<member_id, loss> suspects_;             // ... that this member alone cannot reach
   std::map<member_id, time_since_start> accused_;  // when it last said so
   static constexpr unsigned complaints_to_part = 3;
   std::map<std::pair<member_id, member_id>, unsigned> complaints_;  // from, about
   std::map<member_id, std::string> leaving_;  // members that were told to leave, and why
   bool leave_window_open_ = false;
-  member_id collector_;  // whoever asked for the last promise
+  member_id collector_;                         // whoever asked for the last promise
   std::map<member_id, comm::facts> newcomers_;  // linked, and not in a plan yet
   generation promised_;                         // highest number that was promised
   std::set<member_id> owed_;                    // who is waiting for this member's promise
@@ -214,7 +214,6 @@ class worker_state {
   time_since_start noticed_{}, unblocked_{};  // of the change that is under way
   // What this member's own collection leads to, if its plan wins.
   std::optional<world_change> coming_;
-  std::vector<member_id> without_parameters_;
   std::optional<generation> coming_plan_;
   std::set<member_id> unlinked_;  // neighbours whose link is not there yet
   bool bulk_connected_ = false, state_here_ = false, ready_said_ = false;

@@ -49,9 +49,8 @@ planner_input input_of(const plan& present, const next_plan_settings& settings) 
 // As many holders of every block as were asked for, or as there are members.
 bool fully_held(const plan& p, std::uint32_t backups) {
   const std::size_t wanted = std::min<std::size_t>(p.members.size(), std::size_t{backups} + 1);
-  return std::ranges::all_of(p.placement, [&](const placed_blocks& part) {
-    return part.backups.size() + 1 >= wanted;
-  });
+  return std::ranges::all_of(
+      p.placement, [&](const placed_blocks& part) { return part.backups.size() + 1 >= wanted; });
 }
 
 }  // namespace

@@ -270,9 +270,11 @@ void world::kill(std::size_t i, std::optional<std::chrono::nanoseconds> noticed_
 }
 
 bool world::somebody_finished() const {
-  return std::ranges::any_of(members_, [](const auto& m) {
-    const std::optional<ending>& how = m->body->ended();
-    return !m->killed && how &&
+  if (store_.plans.empty()) return false;
+  return std::ranges::any_of(store_.plans.back().members, [this](const protocol::plan_member& in) {
+    const one& m = *members_[in.id.value];
+    const std::optional<ending>& how = m.body->ended();
+    return !m.killed && m.life == in.life && how &&
            (how->code == exit_code::ok || how->code == exit_code::interrupted);
   });
 }
