@@ -117,7 +117,7 @@ void worker_state::adopt(protocol::plan plan) {
   const protocol::plan_member* me = plan.find(self());
   if (me == nullptr && !stop_why_.empty() && context_) return leave();
   if (me == nullptr || me->life != settings().me.life) {
-    if (settings().joins && !context_) return;  // of a world that has not taken it in yet
+    if (!context_) return;  // of a world that has not taken it in yet
     const std::string who =
         me == nullptr ? "does not name this member" : "names another process in this member's slot";
     // Its own trouble alone: the others go on.
@@ -228,6 +228,12 @@ void worker_state::take_state(const member_share& share) {
 
 void worker_state::begin_generation(const protocol::plan_member& me) {
   const protocol::plan& plan = context_->plan;
+  // An older process in a slot learns that it has been followed; everybody else may come in.
+  gate().admit_by([ctx = context_](const comm::facts& who) -> std::optional<std::string> {
+    const protocol::plan_member* m = who.wish ? ctx->plan.find(*who.wish) : nullptr;
+    if (m == nullptr || who.life >= m->life) return std::nullopt;
+    return fmt::format("its {} is another process now ({} on {})", who.slot, m->address, m->host);
+  });
   around_->points.plan_adopted(self(), plan);
   rank_ = spawn_rank(actor_, context_, around_->coordination.store);
   mail_->rank = rank_;

@@ -71,8 +71,8 @@ struct next_plan_settings {
   std::vector<std::vector<std::uint32_t>> layers;  // elements of each block
   std::uint32_t backups = 1;
   spare_policy spares = spare_policy::backups;
-  member_id coordinator;        // who publishes it
-  std::string parent;           // hash of the present plan
+  member_id coordinator;  // who publishes it
+  std::string parent;     // hash of the present plan
   // Asked to go: not in the next plan if every block then still has as many holders as it should.
   std::set<member_id> leaving;
   std::string reason;

@@ -270,7 +270,11 @@ void world::kill(std::size_t i, std::optional<std::chrono::nanoseconds> noticed_
 }
 
 bool world::somebody_finished() const {
-  if (store_.plans.empty()) return false;
+  if (store_.plans.empty()) {
+    return std::ranges::all_of(members_, [](const auto& m) {
+      return !m->killed && m->body->ended() && m->body->ended()->code == exit_code::ok;
+    });
+  }
   return std::ranges::any_of(store_.plans.back().members, [this](const protocol::plan_member& in) {
     const one& m = *members_[in.id.value];
     const std::optional<ending>& how = m.body->ended();
@@ -281,6 +285,7 @@ bool world::somebody_finished() const {
 
 bool world::over() const {
   if (!somebody_finished()) return false;
+  if (store_.plans.empty()) return true;
   return std::ranges::all_of(store_.plans.back().members, [this](const protocol::plan_member& m) {
     const one& member = *members_[m.id.value];
     return member.killed || member.life != m.life || member.body->ended();
