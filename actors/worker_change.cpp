@@ -157,6 +157,13 @@ void worker_state::repeat_question(generation next) {
 
 void worker_state::stop_waiting(generation next) {
   if (!collecting_ || collecting_->next() != next) return;
+  // A newcomer that does not answer is turned away, or the next step would end in a change for its
+  // sake again, and so would every one after it. If it lives, it comes again.
+  for (const member_id id : collecting_->waiting_for()) {
+    if (newcomers_.erase(id) == 0) continue;
+    collecting_->gone(id, false);
+    drop_peer(id);
+  }
   collecting_->too_slow();
   publish_if_complete();
 }
