@@ -70,7 +70,7 @@ struct elastic_traces : testing::Test {
 
   elastic_traces() {
     s.members = 4;
-    s.steps = 30;
+    s.steps = 100;
     s.backups = 2;  // any two members of four hold every block
   }
 
@@ -78,16 +78,45 @@ struct elastic_traces : testing::Test {
     w.reset();
     checked = std::make_unique<invariants>(s.toy, s.steps);
     points = std::make_unique<told_points>(*checked);
-    w = std::make_unique<world>(s, *points);
-    checked->watch([this](member_id id) -> const toy_computation& { return w->device(id.value); });
-    checked->watch_lives([this](member_id id) { return w->life(id.value); });
+    world_parts parts = usual_parts();
+    // A step takes about two milliseconds: a loss is noticed within some steps.
+    parts.adjust = [](member_id, worker_settings& worker, introductions_settings&) {
+      worker.heartbeat = 2ms;
+      worker.suspect = 15ms;
+      worker.evict = 45ms;
+    };
+    w = std::make_unique<world>(s, *points, parts);
+    checked->watch(
+        [at = w.get()](member_id id) -> const toy_computation& { return at->device(id.value); });
+    checked->watch_lives([at = w.get()](member_id id) { return at->life(id.value); });
   }
   template <class Enough>
   void run_until(Enough enough, std::chrono::nanoseconds at_most = 120s) {
     const time_since_start end = w->now() + at_most;
     while (!enough() && w->now() < end && w->step_on()) {
     }
-    ASSERT_TRUE(enough()) << "after " << w->now() / 1ms << " ms: " << w->trouble();
+    ASSERT_TRUE(enough()) << story();
+  }
+  // Where everybody is, for whoever looks at a world that stands still.
+  std::string story() {
+    std::string text = "after " + std::to_string(w->now() / 1ms) + " ms, " +
+                       std::to_string(w->lines().size()) + " steps: " + w->trouble() + "\n";
+    for (const protocol::plan& p : w->store().plans) {
+      text += "plan " + std::to_string(p.number.value) + " of";
+      for (const protocol::plan_member& m : p.members) {
+        text += " " + std::to_string(m.id.value) + "/" + std::to_string(m.life.value);
+      }
+      text += ", base " + std::to_string(p.base) + ": " + p.reason + "\n";
+    }
+    for (std::size_t i = 0; i < w->size(); ++i) {
+      text += "member " + std::to_string(i) + "/" + std::to_string(w->life(i).value) +
+              (w->ended(i)   ? " ended: " + w->ended(i)->why
+               : w->lives(i) ? " lives"
+                             : " was killed") +
+              "\n";
+      for (const std::string& why : w->records(i).refused) text += "  it said: " + why + "\n";
+    }
+    return text;
   }
   void run_until_step(std::uint64_t step) {
     run_until([&] { return w->lines().size() >= step; });
@@ -135,6 +164,8 @@ struct elastic_traces : testing::Test {
     EXPECT_EQ(w->trouble(), "");
     if (!checked->first()) checked->check_end(w->store());
     EXPECT_FALSE(checked->first()) << checked->first()->text();
+    // L-5: two for a loss, two for whoever comes; here at most two of each.
+    EXPECT_LE(w->store().plans.size(), 9u) << story();
   }
 };
 
@@ -147,8 +178,10 @@ TEST_F(elastic_traces, trace_1_of_two_halves_that_could_both_go_on_one_does) {
   run_until_step(5);
   cut_between({0, 2}, {1, 3});
   const auto ended = [&] {
-    return std::ranges::count_if(std::vector<std::size_t>{0, 1, 2, 3},
-                                 [&](std::size_t i) { return w->ended(i).has_value(); });
+    return std::ranges::count_if(std::vector<std::size_t>{0, 1, 2, 3}, [&](std::size_t i) {
+      const auto& how = w->ended(i);
+      return how && how->code == exit_code::too_few;
+    });
   };
   run_until([&] { return ended() == 2; });
   EXPECT_THAT(members_of_plan(1), AnyOf(ElementsAre(0, 2), ElementsAre(1, 3)));
@@ -222,7 +255,7 @@ TEST_F(elastic_traces, trace_4_halves_that_miss_blocks_wait_for_each_other) {
   }
   ASSERT_TRUE(left) << "this placement has no such halves";
   cut_between(*left, *right);
-  run_for(30s);
+  run_for(5s);
   EXPECT_EQ(w->store().plans.size(), 1u);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_FALSE(w->ended(i)) << i << ": " << w->ended(i)->why;
   cut_between(*left, *right, false);
@@ -232,7 +265,7 @@ TEST_F(elastic_traces, trace_4_halves_that_miss_blocks_wait_for_each_other) {
 // T5, H-04, S-6: m3 does not hear the coordinator and collects the others, while the coordinator
 // decides and announces. What was announced is never behind a later plan.
 TEST_F(elastic_traces, trace_5_a_step_that_was_announced_is_not_done_again) {
-  for (auto pause = 0us; pause <= 3000us; pause += 150us) {
+  for (auto pause = 0us; pause <= 3000us; pause += 300us) {
     SCOPED_TRACE(pause / 1us);
     start();
     bool struck = false;
@@ -242,7 +275,7 @@ TEST_F(elastic_traces, trace_5_a_step_that_was_announced_is_not_done_again) {
     };
     run_until([&] { return w->store().plans.size() >= 2 || w->over(); });
     cut(0, 3, false);
-    run_for(10s);
+    run_for(100ms);
     if (!w->somebody_finished()) start_again_who_ended();
     expect_same_bits();
     if (HasFailure()) return;
@@ -253,14 +286,14 @@ TEST_F(elastic_traces, trace_5_a_step_that_was_announced_is_not_done_again) {
 
 // H-04: everything that it had in hand is of a plan that nobody acts for any more.
 TEST_F(elastic_traces, a_coordinator_that_stood_still_leads_nobody_when_it_goes_on) {
-  for (auto pause = 0us; pause <= 2000us; pause += 200us) {
+  for (auto pause = 0us; pause <= 2000us; pause += 400us) {
     SCOPED_TRACE(pause / 1us);
     start();
     run_until_step(5);
     soon(pause, [&] { w->freeze(0); });
     run_until([&] { return w->store().plans.size() >= 2; });
     EXPECT_THAT(members_of_plan(1), ElementsAre(1, 2, 3));
-    run_for(100ms);
+    run_for(20ms);
     w->thaw(0);
     run_until([&] { return w->ended(0).has_value() || w->over(); });
     if (!w->somebody_finished()) start_again_who_ended();
@@ -271,14 +304,14 @@ TEST_F(elastic_traces, a_coordinator_that_stood_still_leads_nobody_when_it_goes_
 
 // H-05: what it computed and was about to send when it stood still lands nowhere.
 TEST_F(elastic_traces, a_member_that_stood_still_in_a_step_writes_into_no_later_one) {
-  for (auto pause = 0us; pause <= 2000us; pause += 200us) {
+  for (auto pause = 0us; pause <= 2000us; pause += 500us) {
     SCOPED_TRACE(pause / 1us);
     start();
     run_until_step(5);
     soon(pause, [&] { w->freeze(2); });
     run_until([&] { return w->store().plans.size() >= 2; });
     w->thaw(2);
-    run_for(2s);
+    run_for(60ms);
     if (!w->somebody_finished()) start_again_who_ended();
     expect_same_bits();
     if (HasFailure()) return;
@@ -369,7 +402,7 @@ TEST_F(elastic_traces, a_line_that_is_dead_in_one_direction_costs_few_plans) {
   start();
   run_until_step(5);
   w->network().cut(w->process(0), w->process(1));
-  run_for(30s);
+  run_for(150ms);
   EXPECT_LE(w->store().plans.size(), 5u);
   w->network().heal(w->process(0), w->process(1));
   if (!w->somebody_finished()) start_again_who_ended();
@@ -428,7 +461,7 @@ TEST_F(elastic_traces, every_step_has_its_line_whenever_its_coordinator_dies) {
 
 // H-09: frames are lost, late and twice while members change.
 TEST_F(elastic_traces, a_bad_network_during_a_change_of_plans_changes_no_bit) {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
     s.seed = seed;
     s.network.lose = 0.01;
@@ -453,7 +486,7 @@ TEST_F(elastic_traces, wrong_reading_a_slow_member_is_not_expelled_by_a_change) 
   start();
   run_until_step(5);
   w->freeze(3);
-  soon(1s, [&] { w->thaw(3); });
+  soon(35ms, [&] { w->thaw(3); });
   w->kill(1, 3ms);
   run_until([&] { return w->store().plans.size() >= 2; });
   EXPECT_THAT(members_of_plan(1), ElementsAre(0, 2, 3));
@@ -463,15 +496,16 @@ TEST_F(elastic_traces, wrong_reading_a_slow_member_is_not_expelled_by_a_change) 
 // A newcomer that never answers holds up one change and not the run, and causes no plans without
 // end.
 TEST_F(elastic_traces, wrong_reading_a_newcomer_that_stands_still_causes_few_plans) {
+  s.steps = 600;
   start();
   run_until_step(5);
   const std::size_t i = w->add_member();
   points->promise = [&](member_id who, generation) {
     if (who == member_id(0)) soon(0us, [&, i] { w->freeze(i); });
   };
-  run_for(20s);
+  run_for(700ms);
   points->promise = {};
-  EXPECT_LE(w->store().plans.size(), 4u);
+  EXPECT_LE(w->store().plans.size(), 4u) << story();
   w->kill(i, 1ms);
   expect_same_bits();
 }
