@@ -120,8 +120,7 @@ void worker_state::adopt(protocol::plan plan) {
     if (!context_) return;  // of a world that has not taken it in yet
     const std::string who =
         me == nullptr ? "does not name this member" : "names another process in this member's slot";
-    // Its own trouble alone: the others go on.
-    return end_at_once(
+    return end_unlisted(
         {exit_code::too_few,
          fmt::format("plan {} {}: {}; a new process may join the run", plan.number.value, who,
                      plan.reason.empty() ? "no reason given" : plan.reason)});
@@ -349,6 +348,23 @@ void worker_state::end_with(const ending& how, bool first) {
   const bool ordinary = first && !how.our_own;
   actor_->delayed_send(self_, ordinary ? settings().evict : std::chrono::milliseconds(500),
                        end_now{});
+  end_if_quiet();
+}
+
+// Its own trouble alone, so there is no farewell: the others go on. But what it has just said goes
+// out before its links end: whoever waits with it for members on the other side of a cut hears from
+// it that there is a plan.
+void worker_state::end_unlisted(const error& why) {
+  if (phase_ >= phase::ending) return;
+  phase_ = phase::ending;
+  how_ = {why.code, why.message, true};
+  end_generation();
+  for (const auto& [id, peer] : mail_->peers()) {
+    if (!is_heard(id)) continue;
+    talking_.insert(id);
+    caf::anon_send(peer, peer_finish{});
+  }
+  actor_->delayed_send(self_, settings().suspect, end_now{});
   end_if_quiet();
 }
 

@@ -135,7 +135,12 @@ void worker_state::ask_for_promises() {
   const protocol::collect question{context_->plan.number, collecting_->next(), collect_why_};
   // Whoever missed the present plan has to adopt it first.
   const protocol::plan_notice present{print_plan(context_->plan)};
-  for (const member_id id : collecting_->waiting_for()) {
+  std::vector<member_id> to_ask = collecting_->waiting_for();
+  // Whoever was only out of reach may be the one that has what is missing.
+  for (const auto& [id, how] : gone_) {
+    if (!how.proven) to_ask.push_back(id);
+  }
+  for (const member_id id : to_ask) {
     if (id == self()) continue;
     if (const protocol::plan_member* m = context_->plan.find(id)) {
       if (!newcomers_.contains(id)) (void)peer_of(id, m->life);
@@ -158,12 +163,22 @@ void worker_state::repeat_question(generation next) {
 
 void worker_state::stop_waiting(generation next) {
   if (!collecting_ || collecting_->next() != next) return;
+  // A newcomer that does not answer is turned away, or the next step would end in a change for its
+  // sake again, and so would every one after it. If it lives, it comes again.
+  for (const member_id id : collecting_->waiting_for()) {
+    if (newcomers_.erase(id) == 0) continue;
+    collecting_->gone(id, false);
+    drop_peer(id);
+  }
   collecting_->too_slow();
   publish_if_complete();
 }
 
 void worker_state::take(member_id from, const protocol::promise& m) {
   if (!collecting_) return;
+  if (const auto away = gone_.find(from); away != gone_.end() && !away->second.proven) {
+    gone_.erase(away);
+  }
   collecting_->answered(from, m);
   publish_if_complete();
 }

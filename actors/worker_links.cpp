@@ -20,6 +20,16 @@ caf::actor worker_state::peer_of(member_id id, incarnation life) {
     if (lives_[id] == life) return there->second;
     drop_peer(id);  // of an earlier process in that slot
   }
+  lives_[id] = life;
+  if (const auto retired = retired_.find(id); retired != retired_.end()) {
+    const auto [was, peer] = retired->second;
+    retired_.erase(retired);
+    if (was == life) {
+      mail_->set_peer(id, peer);
+      return peer;
+    }
+    caf::anon_send_exit(peer, caf::exit_reason::user_shutdown);
+  }
   comm::conversation_settings talk;
   talk.run_id = settings().me.run_id;
   talk.self = self();
@@ -28,14 +38,14 @@ caf::actor worker_state::peer_of(member_id id, incarnation life) {
   talk.peer_life = life;
   caf::actor peer = spawn_peer(actor_, *peer_around_, talk);
   mail_->set_peer(id, peer);
-  lives_[id] = life;
   return peer;
 }
 
 void worker_state::drop_peer(member_id id) {
   const auto there = mail_->peers().find(id);
   if (there != mail_->peers().end()) {
-    caf::anon_send_exit(there->second, caf::exit_reason::user_shutdown);
+    caf::anon_send(there->second, peer_unlinked{});
+    retired_[id] = {lives_[id], there->second};
     mail_->remove_peer(id);
   }
   if (const auto link = links_.find(id); link != links_.end()) {

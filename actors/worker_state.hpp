@@ -163,6 +163,7 @@ class worker_state {
   coordinator_start start_of_coordinator() const;
   // `first`: the cause is known here and passed to the others, who did not tell it.
   void end_with(const ending& how, bool first = true);
+  void end_unlisted(const error& why);
   void say_farewell();
   void end_if_quiet();
   std::string name_of(member_id who) const;
@@ -194,7 +195,10 @@ class worker_state {
   std::size_t behind_base_ = 0;  // blocks that are still rolled forward
 
   // From plan to plan.
-  std::map<member_id, incarnation> lives_;         // of peers
+  std::map<member_id, incarnation> lives_;  // of peers
+  // Peers of those who are in no plan any more. As long as such a process may live, it remembers
+  // what was said, so whoever would begin anew with it would not be understood.
+  std::map<member_id, std::pair<incarnation, caf::actor>> retired_;
   std::map<member_id, loss> gone_;                 // of members of the present plan
   std::map<member_id, loss> suspects_;             // ... that this member alone cannot reach
   std::map<member_id, time_since_start> accused_;  // when it last said so

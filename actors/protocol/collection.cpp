@@ -58,14 +58,23 @@ bool fully_held(const plan& p, std::uint32_t backups) {
 collection::collection(const plan& present) : present_(&present) {}
 
 void collection::newcomer(const candidate& who) {
+  const plan_member* before = present_->find(who.id);
+  if (before != nullptr && before->life < who.life) replaced_.insert(who.id);
   gone_.erase(who.id);
   newcomers_[who.id] = who;
   promises_.erase(who.id);
 }
 
 void collection::answered(member_id from, const promise& what) {
-  if (what.next != next() || gone_.contains(from)) return;
+  if (what.next != next()) return;
   if (present_->find(from) == nullptr && !newcomers_.contains(from)) return;
+  // It was only out of reach.
+  if (const auto away = gone_.find(from); away != gone_.end()) {
+    if (away->second) return;
+    gone_.erase(away);
+  }
+  // Of the process that the newcomer in its slot has replaced.
+  if (newcomers_.contains(from) && what.of_plan) return;
   promise& kept = promises_[from];
   kept = what;
   std::ranges::sort(kept.blocks, {}, &held_fact::block);
@@ -125,12 +134,12 @@ std::vector<block_id> collection::uncovered() const {
 std::vector<block_id> collection::lost() const {
   std::vector<block_id> all;
   const auto has_it_no_more = [&](member_id id, block_id block) {
+    if (replaced_.contains(id)) return true;
     const auto away = gone_.find(id);
     if (away != gone_.end()) return away->second;
     const auto at = promises_.find(id);
     if (at == promises_.end()) return false;
-    // Who comes anew under the number of a holder proves that the holder is no more.
-    if (!at->second.of_plan) return true;
+    if (!at->second.of_plan) return true;  // it holds nothing of this plan
     const held_fact* fact = fact_of(at->second, block);
     return fact == nullptr || fact->lost;
   };

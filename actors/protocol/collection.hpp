@@ -32,8 +32,10 @@ class collection {
 
   generation next() const { return generation(present_->number.value + 1); }
 
-  // Somebody who is not in the plan wants to come in and is asked for its promise too.
+  // Somebody who is not in the plan wants to come in and is asked for its promise too. If it comes
+  // in the slot of a member, that member's process is proven to be no more, whatever follows.
   void newcomer(const candidate& who);
+  // Also of one that was taken for gone without a proof: it is back.
   void answered(member_id from, const promise& what);
   // It will not answer: gone, or its line is. `proven`: its process does not exist any more.
   void gone(member_id who, bool proven);
@@ -55,7 +57,7 @@ class collection {
   bool can_hold(member_id who, block_id block) const;
   // Of those who answered: who has not the whole model at base.
   std::vector<member_id> without_parameters() const;
-  // Did a member of the plan see less than base, or is the step after base under way somewhere?
+  // Has every member of the present plan answered, as one that has adopted it?
   bool answered_by_all_of_plan() const;
 
  private:
@@ -63,6 +65,7 @@ class collection {
   std::map<member_id, candidate> newcomers_;
   std::map<member_id, promise> promises_;
   std::map<member_id, bool> gone_;  // proven?
+  std::set<member_id> replaced_;    // members of the plan in whose slot a later process has come
   bool too_slow_ = false;
 };
 

@@ -4,11 +4,11 @@
 //
 //   S-1  same history   a holder's state at a version is the reference's
 //   S-2  once           a block goes one version on by one record and the gradient that was voted
-//   S-3  one chain      plans are adopted in rising order, each naming the one before; a number is
-//   one S-4  one record     the record of a step is the same wherever it is seen S-5  no old voice
-//   who promised a plan does nothing more in the one before S-6  no step back   a step is announced
-//   once all holders of some block have seen its record or a
-//                       plan goes on from it, and every later plan goes on from there or later
+//   S-3  one chain      plans are adopted in rising order, each naming the one before, one a number
+//   S-4  one record     the record of a step is the same wherever it is seen
+//   S-5  no old voice   who promised a plan does nothing more in the one before
+//   S-6  no step back   a step is announced once all holders of some block have seen its record, or
+//                       a plan goes on from it; every later plan goes on from there or later
 //   S-7  covered        each block of a plan has a holder that is at its base or one step before
 //   S-8  copies         at a vote every holder has the voted gradient in its memory
 //   S-9  spread         holders of a block are at most one version apart

@@ -28,7 +28,7 @@ struct post_office {
         device(
             toy, time, clock, {}, [](const auto&) {}, [](auto, auto) {}),
         mail(member_id(id)),
-        bulk(device, mail, share),
+        bulk(device, mail, share, lasting),
         way(network.add_process().transport) {
     device.adopt(share);
     clerk = run.system().spawn([this]() -> caf::behavior {
@@ -39,6 +39,10 @@ struct post_office {
             told.push_back("parameters " + text(m.header.block));
           },
           [this](const nodes_sent&) { told.push_back("nodes sent"); },
+          [this](const state_arrived& m) {
+            told.push_back("state " + text(m.header.block));
+            state = m;
+          },
       };
     });
     mail.rank = clerk;
@@ -70,10 +74,12 @@ struct post_office {
   loop run;
   sim::toy_computation device;
   router mail;
+  lasting_facts lasting;
   exchange bulk;
   std::unique_ptr<comm::transport> way;
   caf::actor clerk;
   std::vector<std::string> told;
+  std::optional<state_arrived> state;  // the last that came
 };
 
 protocol::node_header node_of(block_id block, tree_node node, std::uint8_t source = 0) {
@@ -197,6 +203,86 @@ TEST_F(exchange_test, brings_nothing_after_its_end) {
   }
   run();
   EXPECT_THAT(first.told, IsEmpty());
+}
+
+// --- copies ---
+
+constexpr std::size_t state_bytes = 3 * block_bytes;
+protocol::state_header state_of(block_id block) { return {block, 2, {7, 8}}; }
+
+TEST_F(exchange_test, brings_the_state_of_a_block_to_whoever_expects_it) {
+  connect();
+  auto bytes = std::make_shared<comm::bytes>(state_bytes);
+  for (std::size_t i = 0; i < state_bytes; ++i) (*bytes)[i] = static_cast<std::byte>(i);
+  const std::weak_ptr<const comm::bytes> sent = bytes;
+  second.device.make_room({1, 0});
+  second.bulk.expect_copy({1, 0});
+  first.bulk.send_state(member_id(1), state_of({1, 0}), bytes);
+  const comm::bytes expected = *bytes;
+  bytes.reset();
+  EXPECT_FALSE(sent.expired()) << "the transport may still read it";
+  run();
+  EXPECT_TRUE(sent.expired());
+  EXPECT_THAT(second.told, ElementsAre("state 1/0"));
+  ASSERT_TRUE(second.state);
+  EXPECT_EQ(second.state->header, state_of({1, 0}));
+  EXPECT_EQ(*second.state->bytes, expected);
+  EXPECT_THAT(first.told, IsEmpty()) << "a state is no node";
+}
+
+TEST_F(exchange_test, takes_a_state_once_and_only_where_it_is_expected_and_whole) {
+  EXPECT_FALSE(second.takes(state_of({1, 0}), state_bytes)) << "nobody asked for it";
+  second.device.make_room({1, 0});
+  second.bulk.expect_copy({1, 0});
+  EXPECT_FALSE(second.takes(state_of({1, 0}), state_bytes - 4));
+  EXPECT_FALSE(second.takes(state_of({1, 0}), 0));
+  EXPECT_FALSE(second.takes(state_of({0, 0}), state_bytes)) << "which it backs up already";
+  EXPECT_FALSE(second.takes(state_of({9, 9}), state_bytes));
+  EXPECT_TRUE(second.takes(state_of({1, 0}), state_bytes));
+  connect();
+  for (int i = 0; i < 2; ++i) {
+    first.bulk.send_state(member_id(1), state_of({1, 0}),
+                          std::make_shared<comm::bytes>(state_bytes));
+    run();
+  }
+  EXPECT_THAT(second.told, ElementsAre("state 1/0"));
+}
+
+// H-21: from the copy on, sums come here too, and until it is here parameters as before.
+TEST_F(exchange_test, takes_sums_and_still_parameters_of_a_block_that_is_copied_here) {
+  EXPECT_FALSE(second.takes(sum_of({1, 0}), block_bytes));
+  EXPECT_TRUE(second.takes(parameters_of({1, 0}), block_bytes));
+  second.device.make_room({1, 0});
+  second.bulk.expect_copy({1, 0});
+  EXPECT_TRUE(second.takes(sum_of({1, 0}), block_bytes));
+  EXPECT_TRUE(second.takes(parameters_of({1, 0}), block_bytes));
+  EXPECT_FALSE(second.takes(node_of({1, 0}, {0, 2}), block_bytes)) << "it is no primary";
+  EXPECT_FALSE(second.takes(parameters_of({0, 0}), block_bytes)) << "it updates them itself";
+}
+
+// What is being overwritten is not the whole model at one version any more, and a promise must not
+// say that it is.
+TEST_F(exchange_test, knows_from_the_first_byte_on_that_parameters_are_being_written) {
+  first.lasting.parameters = true;
+  EXPECT_TRUE(first.takes(sum_of({0, 1}), block_bytes));
+  EXPECT_TRUE(first.takes(node_of({0, 0}, {2, 2}), block_bytes));
+  EXPECT_FALSE(first.takes(parameters_of({0, 0}), block_bytes));
+  EXPECT_TRUE(first.lasting.parameters);
+  EXPECT_TRUE(first.takes(parameters_of({1, 1}), block_bytes));
+  EXPECT_FALSE(first.lasting.parameters);
+}
+
+TEST_F(exchange_test, sends_and_takes_nothing_once_it_is_closed) {
+  connect();
+  first.bulk.send_node(member_id(1), node_of({1, 1}, {0, 2}));
+  first.bulk.close();
+  first.bulk.send_node(member_id(1), node_of({1, 1}, {0, 2}));
+  first.bulk.send_sum(member_id(1), sum_of({0, 0}));
+  first.bulk.send_parameters(member_id(1), parameters_of({1, 0}));
+  first.bulk.send_state(member_id(1), state_of({1, 0}), std::make_shared<comm::bytes>(state_bytes));
+  run();
+  EXPECT_THAT(first.told, IsEmpty());
+  EXPECT_THAT(second.told, testing::Not(testing::Contains("sum 0/0")));
 }
 
 }  // namespace

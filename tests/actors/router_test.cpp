@@ -58,18 +58,22 @@ struct router_test : testing::Test {
 
 TEST_F(router_test, delivers_every_kind_of_message_to_whom_it_concerns) {
   using namespace protocol;
-  for (const message& m : {message(record_notice()), message(save_request()), message(go())}) {
+  for (const message& m :
+       {message(record_notice()), message(save_request()), message(go()), message(copy_plan())}) {
     EXPECT_THAT(delivered(m), ElementsAre("rank from 5"));
   }
   for (const message& m : {message(bulk_address()), message(ready()), message(vote()),
                            message(recorded()), message(validation_share()), message(save_share()),
-                           message(heartbeat()), message(stop_wish())}) {
+                           message(heartbeat()), message(stop_wish()), message(copies_held())}) {
     EXPECT_THAT(delivered(m), ElementsAre("coordinator from 5"));
   }
-  for (const message& m : {message(plan_notice()), message(address_table()), message(farewell())}) {
+  for (const message& m :
+       {message(plan_notice()), message(address_table()), message(farewell()), message(collect()),
+        message(promise()), message(promise_refused()), message(member_gone())}) {
     EXPECT_THAT(delivered(m), ElementsAre("worker from 5"));
   }
   EXPECT_THAT(delivered(sum_held{1, {1, 0}, {}}), ElementsAre("shard 1 from 5"));
+  EXPECT_THAT(delivered(copy_wish{{1, 0}}), ElementsAre("shard 1 from 5"));
 }
 
 TEST_F(router_test, drops_what_nobody_here_is_there_for) {
@@ -108,6 +112,82 @@ TEST_F(router_test, knows_who_coordinates) {
 TEST_F(router_test, tells_all_others_and_itself) {
   mail.broadcast(protocol::go());
   EXPECT_THAT(take(), UnorderedElementsAre("out by peer 5", "out by peer 7", "rank from 2"));
+}
+
+// H-04, H-22: whoever is still in an earlier plan has no voice.
+TEST_F(router_test, drops_what_was_said_about_a_step_in_an_older_plan) {
+  mail.act_for(generation(2));
+  EXPECT_THAT(delivered(protocol::record_notice()), IsEmpty());
+  EXPECT_THAT(delivered(protocol::vote()), IsEmpty());
+  EXPECT_THAT(delivered(protocol::sum_held{1, {1, 0}, {}}), IsEmpty());
+  EXPECT_EQ(mail.refused(), 3u);
+  mail.act_for(generation(3));
+  EXPECT_THAT(take(), IsEmpty()) << "it does not come back either";
+}
+
+TEST_F(router_test, drops_what_comes_in_a_plan_after_the_next_one_was_promised) {
+  mail.act_for(std::nullopt);
+  EXPECT_THAT(delivered(protocol::record_notice()), IsEmpty());
+  EXPECT_EQ(mail.refused(), 1u);
+  mail.act_for(generation(2));
+  EXPECT_THAT(take(), IsEmpty());
+}
+
+TEST_F(router_test, keeps_what_comes_in_a_newer_plan_until_that_is_acted_for) {
+  const auto said_in = [&](std::uint32_t plan, protocol::message what) {
+    mail.deliver(other, generation(plan), std::move(what));
+    return take();
+  };
+  EXPECT_THAT(said_in(2, protocol::go()), IsEmpty());
+  mail.act_for(std::nullopt);  // promised; some have adopted the plan already
+  EXPECT_THAT(said_in(2, protocol::ready()), IsEmpty());
+  EXPECT_THAT(said_in(3, protocol::record_notice()), IsEmpty());
+  mail.act_for(generation(2));
+  EXPECT_THAT(take(), ElementsAre("rank from 5", "coordinator from 5")) << "in their order";
+  mail.act_for(generation(3));
+  EXPECT_THAT(take(), ElementsAre("rank from 5"));
+  EXPECT_EQ(mail.refused(), 0u);
+}
+
+TEST_F(router_test, drops_what_was_kept_for_a_plan_that_was_never_adopted) {
+  mail.deliver(other, generation(2), protocol::go());
+  mail.act_for(generation(3));
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(mail.refused(), 1u);
+}
+
+TEST_F(router_test, keeps_no_more_than_a_bound_of_early_messages) {
+  for (int i = 0; i < 5000; ++i) mail.deliver(other, generation(2), protocol::go());
+  EXPECT_GT(mail.refused(), 0u);
+  const std::uint64_t refused = mail.refused();
+  mail.act_for(generation(2));
+  EXPECT_EQ(take().size() + refused, 5000u);
+}
+
+TEST_F(router_test, of_a_member_without_a_plan_keeps_what_comes_early) {
+  router fresh(here);
+  fresh.rank = mail.rank;
+  fresh.deliver(other, generation(7), protocol::go());
+  EXPECT_THAT(take(), IsEmpty());
+  fresh.act_for(generation(7));
+  EXPECT_THAT(take(), ElementsAre("rank from 5"));
+}
+
+// Who promises, and to what, cannot depend on the plan that the question came in.
+TEST_F(router_test, tells_the_worker_about_members_and_plans_whatever_plan_it_was_said_in) {
+  using namespace protocol;
+  for (const std::optional<generation> acting :
+       {std::optional(generation(5)), std::optional<generation>()}) {
+    mail.act_for(acting);
+    for (const std::uint32_t plan : {0u, 5u, 9u}) {
+      for (const message& m :
+           {message(plan_notice()), message(farewell()), message(collect()), message(promise()),
+            message(promise_refused()), message(member_gone())}) {
+        mail.deliver(other, generation(plan), m);
+        EXPECT_THAT(take(), ElementsAre("worker from 5"));
+      }
+    }
+  }
 }
 
 }  // namespace

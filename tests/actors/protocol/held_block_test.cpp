@@ -148,6 +148,41 @@ TEST(primary_block, adds_up_at_once_when_all_nodes_of_the_next_step_were_early) 
   EXPECT_EQ(*p.reduced(6, sum()), give::forward);
 }
 
+// H-21: a copy is of one version, and whoever gets it holds every sum from there on.
+TEST(primary_block, takes_one_more_backup_only_while_no_sum_is_on_its_way) {
+  constexpr member_id copied{9};
+  for (const state at :
+       {state::collecting, state::reducing, state::forwarding, state::ready, state::applying}) {
+    SCOPED_TRACE(static_cast<int>(at));
+    primary_block p = primary_at(at);
+    const bool may = at == state::collecting || at == state::reducing;
+    EXPECT_EQ(p.may_take_backup(), may);
+    if (!may) {
+      EXPECT_DEATH(p.add_backup(copied), "at the wrong moment");
+    }
+  }
+  primary_block p = primary_at(state::reducing);
+  p.add_backup(copied);
+  EXPECT_EQ(p.backups(), (std::vector<member_id>{first_backup, second_backup, copied}));
+  EXPECT_EQ(*p.reduced(5, sum()), give::forward);
+  ASSERT_TRUE(p.held(first_backup, 5, right));
+  EXPECT_EQ(*p.held(second_backup, 5, right), give::none) << "the copy has to hold it too";
+  EXPECT_EQ(*p.held(copied, 5, right), give::vote);
+  EXPECT_FALSE(p.may_take_backup());
+  ASSERT_TRUE(p.decided(5));
+  ASSERT_TRUE(p.applied(5));
+  EXPECT_TRUE(p.may_take_backup()) << "the next moment";
+  EXPECT_DEATH(p.add_backup(copied), "twice");
+}
+
+TEST(primary_block, that_was_alone_forwards_once_it_has_a_backup) {
+  primary_block p(block, 0, {node(0)}, {});
+  EXPECT_EQ(*p.node_arrived(1, node(0)), give::reduce);
+  p.add_backup(first_backup);
+  EXPECT_EQ(*p.reduced(1, sum()), give::forward);
+  EXPECT_EQ(*p.held(first_backup, 1, right), give::vote);
+}
+
 TEST(primary_block, needs_inputs_each_once) {
   EXPECT_DEATH(primary_block(block, 0, {}, {}), "each once");
   EXPECT_DEATH(primary_block(block, 0, {node(0), node(0)}, {}), "each once");
@@ -226,6 +261,65 @@ TEST(backup_block, acknowledges_an_early_sum_when_it_is_verified_after_the_updat
   EXPECT_EQ(*b.sum_arrived(6, wrong), keep::verify);
   EXPECT_EQ(*b.applied(5), keep::none);
   EXPECT_EQ(*b.verified(6, wrong), keep::acknowledge);
+}
+
+// H-21. The state and the next sum come by ways of their own, so either may be first.
+TEST(backup_block, of_a_copy_acknowledges_once_both_the_copy_and_the_sum_are_here) {
+  backup_block sum_last(block);
+  EXPECT_FALSE(sum_last.here());
+  EXPECT_EQ(sum_last.copied(4), keep::none);
+  EXPECT_TRUE(sum_last.here());
+  EXPECT_EQ(sum_last.version(), 4u);
+  EXPECT_EQ(*sum_last.sum_arrived(5, right), keep::verify);
+  EXPECT_EQ(*sum_last.verified(5, right), keep::acknowledge);
+
+  backup_block sum_first(block);
+  EXPECT_EQ(*sum_first.sum_arrived(5, right), keep::verify);
+  EXPECT_EQ(*sum_first.verified(5, right), keep::none) << "there is nothing that it belongs to";
+  EXPECT_EQ(sum_first.copied(4), keep::acknowledge);
+  EXPECT_EQ(sum_first.held_hash(), right);
+  EXPECT_EQ(*sum_first.decided(5), keep::apply);
+  EXPECT_EQ(*sum_first.applied(5), keep::none);
+  EXPECT_EQ(sum_first.version(), 5u);
+
+  backup_block between(block);
+  EXPECT_EQ(*between.sum_arrived(5, right), keep::verify);
+  EXPECT_EQ(between.copied(4), keep::none) << "not verified yet";
+  EXPECT_EQ(*between.verified(5, right), keep::acknowledge);
+}
+
+TEST(backup_block, of_a_copy_neither_applies_nor_takes_changed_bits_before_it_is_here) {
+  backup_block b(block);
+  EXPECT_FALSE(b.decided(1));
+  EXPECT_FALSE(b.applied(1));
+  ASSERT_TRUE(b.sum_arrived(5, right));
+  EXPECT_FALSE(b.sum_arrived(5, right)) << "twice";
+  EXPECT_FALSE(b.verified(5, wrong));
+  EXPECT_FALSE(b.decided(5)) << "the copy is still missing";
+  ASSERT_TRUE(b.verified(5, right));
+  EXPECT_FALSE(b.decided(5)) << "the copy is still missing";
+  EXPECT_EQ(b.copied(4), keep::acknowledge);
+  EXPECT_TRUE(b.decided(5));
+}
+
+// H-23: the sum that came before a copy of a later version means nothing.
+TEST(backup_block, of_a_copy_acknowledges_no_sum_of_another_step_than_its_next) {
+  backup_block b(block);
+  ASSERT_TRUE(b.sum_arrived(4, wrong));
+  ASSERT_TRUE(b.verified(4, wrong));
+  EXPECT_EQ(b.copied(4), keep::none);
+  EXPECT_FALSE(b.decided(4));
+  EXPECT_EQ(*b.sum_arrived(5, right), keep::verify);
+  EXPECT_EQ(*b.verified(5, right), keep::acknowledge);
+}
+
+TEST(backup_block, takes_a_copy_once_and_none_where_the_block_is_here) {
+  backup_block b(block);
+  EXPECT_EQ(b.copied(4), keep::none);
+  EXPECT_DEATH(b.copied(4), "that is here");
+  backup_block held(block, 4);
+  EXPECT_TRUE(held.here());
+  EXPECT_DEATH(held.copied(4), "that is here");
 }
 
 // A primary and a backup over ways that deliver in any order, against what must hold at any time:

@@ -152,6 +152,33 @@ TEST(member_step, refuses_a_block_at_another_version_twice_or_of_no_layer) {
   EXPECT_THAT(m.open_layers(), IsEmpty());
 }
 
+// H-08: a layer stays shut until all of its parameters are at the plan's base.
+TEST(member_step, that_lacks_parameters_opens_a_layer_as_they_come) {
+  member_step m = usual();
+  m.lacks({{0, 1}, {1, 0}});
+  EXPECT_THAT(m.open_layers(), IsEmpty());
+  EXPECT_TRUE(m.has({0, 0}));
+  EXPECT_FALSE(m.has({0, 1}));
+  EXPECT_FALSE(m.has({1, 0}));
+  EXPECT_FALSE(m.block_at({0, 0}, 6)) << "it was here";
+  EXPECT_FALSE(m.block_at({0, 1}, 5)) << "of the version before";
+  EXPECT_FALSE(m.block_at({0, 1}, 7));
+  EXPECT_EQ(*m.block_at({0, 1}, 6), 0u);
+  EXPECT_TRUE(m.has({0, 1}));
+  EXPECT_EQ(*m.block_at({1, 0}, 6), 1u);
+  EXPECT_THAT(m.open_layers(), ElementsAre(0, 1));
+}
+
+TEST(member_step, has_the_blocks_of_the_step_that_it_does_and_of_no_other) {
+  member_step m = usual();
+  EXPECT_TRUE(m.has({0, 0}));
+  vote_in(m);
+  ASSERT_TRUE(m.decided(7));
+  EXPECT_FALSE(m.has({0, 0}));
+  ASSERT_TRUE(m.block_at({0, 0}, 7));
+  EXPECT_TRUE(m.has({0, 0}));
+}
+
 // Any events against a model that keeps plain sets: what is taken, and what follows from it.
 TEST(member_step, agrees_with_a_plain_model_whatever_happens) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {

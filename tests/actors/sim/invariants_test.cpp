@@ -277,7 +277,8 @@ class told : public testing::Test {
     }
     EXPECT_FALSE(checked_.first());
   }
-  bool begun() { return checked_.checks() > 0; }
+  // Everybody has adopted the plan, and nobody has done anything in it.
+  bool begun() { return checked_.checks() >= settings_.members; }
   std::string found() const { return checked_.first() ? checked_.first()->invariant : ""; }
   const protocol::plan& plan() { return world_.store().plans.front(); }
 

@@ -129,7 +129,11 @@ TEST(codec, survives_flipped_bits_and_words) {
   std::mt19937_64 random(20261130);
   std::vector<bytes> valid;
   for (const message& one : messages_with(3)) valid.push_back(encode(one));
-  valid.push_back(encode(messages_with(100).at(5)));  // more than one segment
+  for (const message& one : messages_with(100)) {  // more than one segment
+    const bool long_one = std::holds_alternative<protocol::vote>(one) ||
+                          std::holds_alternative<protocol::promise>(one);
+    if (long_one) valid.push_back(encode(one));
+  }
   for (const auto& one : some_headers()) valid.push_back(encode_header(one));
   for (const bytes& sent : valid) {
     for (std::size_t bit = 0; bit < 8 * std::min<std::size_t>(sent.size(), 200); ++bit) {

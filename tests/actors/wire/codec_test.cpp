@@ -59,6 +59,11 @@ TEST(codec, keeps_the_bits_of_numbers_that_are_not_finite) {
     protocol::record_notice notice;
     notice.record.loss = notice.record.grad_norm = odd;
     const auto record = std::get<protocol::record_notice>(there_and_back(notice)).record;
+    protocol::promise promise;
+    promise.records = {notice};
+    const auto kept = std::get<protocol::promise>(there_and_back(promise)).records.at(0).record;
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(kept.loss), bits);
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(kept.grad_norm), bits);
     EXPECT_EQ(std::bit_cast<std::uint64_t>(record.loss), bits);
     EXPECT_EQ(std::bit_cast<std::uint64_t>(record.grad_norm), bits);
   }

@@ -1,6 +1,7 @@
 // One message and header of every kind, for tests of the codec.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <string>
@@ -35,7 +36,7 @@ struct numbers {
                                               .loss = real(),
                                               .grad_norm = real(),
                                               .tokens = real()};
-    return {record, false, true, u64()};
+    return {record, false, true, u64(), u64(), u64(), generation(u32()), u32()};
   }
 };
 
@@ -59,6 +60,36 @@ inline std::vector<message> messages_with(std::size_t length) {
   all.emplace_back(table);
   all.emplace_back(protocol::ready{});
   all.emplace_back(protocol::go{});
+  protocol::go without;
+  for (std::size_t i = 0; i < length; ++i) without.without_parameters.emplace_back(n.u32());
+  without.validate = true;
+  all.emplace_back(without);
+  all.emplace_back(protocol::collect{generation(n.u32()), generation(n.u32()), long_text()});
+  protocol::promise promise;
+  promise.next = generation(n.u32());
+  promise.of_plan = true;
+  promise.seen = n.u64();
+  for (std::size_t i = 0; i < std::min<std::size_t>(length, 20); ++i) {
+    promise.records.push_back(n.notice());
+    promise.records.back().last = i % 2 == 0;
+  }
+  for (std::size_t i = 0; i < length; ++i) {
+    promise.blocks.push_back({n.block(), n.u64(), i % 2 == 0, i % 3 == 0});
+  }
+  all.emplace_back(promise);
+  promise.of_plan = false;
+  promise.parameters = true;
+  all.emplace_back(promise);
+  all.emplace_back(protocol::promise_refused{generation(n.u32()), generation(n.u32())});
+  for (const bool proven : {false, true}) {
+    all.emplace_back(
+        protocol::member_gone{member_id(n.u32()), incarnation(n.u64()), proven, long_text()});
+  }
+  protocol::copy_plan copies;
+  for (std::size_t i = 0; i < length; ++i) copies.copies.push_back({n.block(), member_id(n.u32())});
+  all.emplace_back(copies);
+  all.emplace_back(protocol::copy_wish{n.block()});
+  all.emplace_back(protocol::copies_held{});
   all.emplace_back(protocol::sum_held{n.u64(), n.block(), n.hash()});
   protocol::vote vote;
   vote.step = n.u64();
@@ -98,7 +129,8 @@ inline std::vector<protocol::bulk_header> some_headers() {
   numbers n;
   return {protocol::node_header{n.u64(), {n.block(), 0xa5, {n.u32(), n.u32()}}},
           protocol::sum_header{n.u64(), n.block(), n.hash()},
-          protocol::parameters_header{n.block(), n.notice()}, protocol::parameters_header{}};
+          protocol::parameters_header{n.block(), n.notice()}, protocol::parameters_header{},
+          protocol::state_header{n.block(), n.u64(), n.hash()}};
 }
 
 }  // namespace troupe::actors::wire
