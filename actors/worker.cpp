@@ -25,7 +25,7 @@ void worker_state::begin(caf::event_based_actor* self, const worker_surroundings
   lasting_.when_still = [me = self_] { caf::anon_send(me, still_now{}); };
   peer_around_ = std::make_shared<peer_surroundings>(
       peer_surroundings{around.transport.control(), *mail_, around.clock, generation()});
-  around.kept.insert(around.kept.end(), {mail_, peer_around_});
+  around.kept.insert(around.kept.end(), {mail_, peer_around_, lasting_owner_});
   // All actors of the process are linked below this one: whichever ends by an exception ends here.
   self->set_exit_handler([this](const caf::exit_msg& m) {
     if (!m.reason || phase_ >= phase::ending) return;
@@ -385,6 +385,7 @@ void worker_state::end_if_quiet() {
 void worker_state::end() {
   if (phase_ == phase::ended) return;
   phase_ = phase::ended;
+  lasting_.when_still = {};
   gate().close_all();
   if (bulk_) bulk_->close();
   around_->ended(how_);

@@ -191,7 +191,9 @@ class worker_state {
   std::shared_ptr<exchange> bulk_;
   shared_context context_;
   caf::actor rank_, coordinator_;
-  lasting_facts lasting_;
+  // Actors and jobs of a plan may still run when the worker is gone.
+  std::shared_ptr<lasting_facts> lasting_owner_ = std::make_shared<lasting_facts>();
+  lasting_facts& lasting_ = *lasting_owner_;
   std::size_t behind_base_ = 0;  // blocks that are still rolled forward
 
   // From plan to plan.

@@ -50,8 +50,9 @@ void print_text(const campaign_settings& c, const campaign_outcome& o, std::ostr
   out << table(
       {{"worlds", fmt::format("{} of {} members and {} steps, {} of them twice", o.seeds, c.members,
                               c.steps, o.twice)},
-       {"faults on purpose", fmt::format("{} struck, {} would have taken a last holder; {} plans",
-                                         o.faults, o.refused, o.plans)},
+       {"faults on purpose",
+        fmt::format("{} struck, {} of them joins as nobody may be struck; {} plans", o.faults,
+                    o.refused, o.plans)},
        {"violations", count(o.failures.size())},
        {"checks", count(o.checks)},
        {"messages",
@@ -108,8 +109,9 @@ int simulate_command(arguments args, std::ostream& out, std::ostream& err) {
   line.app().add_option("SCENARIO", scenario, "not in this version");
   line.app().add_option("--seeds", seeds_text, "one seed, or the first and the last as in 1..1000");
   line.app()
-      .add_option("--members", campaign.members, "members of each world")
-      ->check(CLI::Range(1u, most_members));
+      .add_option("--members", campaign.members,
+                  "members of each world; 0: two to eight, drawn by each seed")
+      ->check(CLI::Range(0u, most_members));
   line.app()
       .add_option("--steps", campaign.steps, "steps of each world")
       ->check(CLI::Range(std::uint64_t{1}, most_steps));

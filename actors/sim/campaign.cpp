@@ -10,6 +10,7 @@
 
 #include "actors/sim/invariants.hpp"
 #include "actors/stopwatch.hpp"
+#include "config/base/mixing.hpp"
 
 namespace troupe::actors::sim {
 namespace {
@@ -89,7 +90,10 @@ world_settings from_seed(std::uint64_t seed) {
 
 world_settings settings_of(const campaign_settings& campaign, std::uint64_t seed) {
   world_settings s = from_seed(seed);
-  s.members = campaign.members;
+  s.members = campaign.members > 0 ? campaign.members
+                                   : 2 + static_cast<std::uint32_t>(mixed(seed, "members") % 7);
+  // With faults there is something to lose: every block has a backup at least.
+  if (campaign.faults > 0) s.backups = std::max(1u, s.backups);
   s.steps = campaign.steps;
   if (campaign.backups) s.backups = *campaign.backups;
   s.resets_within = std::chrono::milliseconds(4) * campaign.steps;

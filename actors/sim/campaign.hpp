@@ -20,7 +20,7 @@ world_settings from_seed(std::uint64_t seed);
 
 struct campaign_settings {
   std::uint64_t first_seed = 1, last_seed = 1;
-  std::uint32_t members = 8;
+  std::uint32_t members = 8;  // 0: two to eight, drawn by each seed
   std::uint64_t steps = 50;
   std::optional<std::uint32_t> backups;  // nothing: drawn
   std::uint32_t faults = 0;              // at most so many strike in a world; 0: none

@@ -4,17 +4,13 @@
 
 #include <algorithm>
 
+#include <optional>
+#include "config/base/mixing.hpp"
+
 namespace troupe::actors::sim {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::uint64_t mixed(std::uint64_t z) {
-  z += 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
 
 // A process that a launcher starts again needs about that long.
 constexpr std::chrono::nanoseconds restart_pause = 30ms;
@@ -22,8 +18,10 @@ constexpr std::chrono::nanoseconds restart_pause = 30ms;
 }  // namespace
 
 std::vector<fault> faults_from_seed(std::uint64_t seed, std::uint32_t most, std::uint64_t steps) {
-  std::uint64_t state = mixed(seed ^ 0xfa017);
-  const auto draw = [&state](std::uint64_t below) { return (state = mixed(state)) % below; };
+  std::uint64_t drawn = 0;
+  const auto draw = [&](std::uint64_t below) {
+    return mixed(mixed(seed, "faults"), drawn++) % below;
+  };
   std::vector<fault> faults;
   if (most == 0) return faults;
   const std::uint64_t count = 1 + draw(most);
@@ -99,25 +97,47 @@ void fault_driver::cut_off(std::size_t i, bool cut) {
   }
 }
 
-void fault_driver::strike(const fault& f) {
-  if (f.kind == fault_kind::join) {
-    ++struck_;
-    const std::size_t i = world_.add_member();
-    away_.resize(world_.size());
-    restarting_.resize(world_.size());
-    return tell(fmt::format("member {} joins", i));
-  }
-  if (world_.store().plans.empty()) return;
+// The member that the fault is meant for, or the next one that may be struck; nothing: none may.
+std::optional<std::size_t> fault_driver::target_of(const fault& f) const {
+  if (world_.store().plans.empty()) return std::nullopt;
   std::vector<std::size_t> living;
   for (std::size_t i = 0; i < world_.size(); ++i) {
     if (works(i)) living.push_back(i);
   }
-  std::size_t target = world_.store().plans.back().coordinator.value;
-  if (f.target != 0 && !living.empty()) target = living[(f.target - 1) % living.size()];
-  if (!works(target) || !keeps_cover(target)) {
-    ++refused_;
-    return tell(fmt::format("refused: {} of member {}", to_text(f), target));
+  if (living.empty()) return std::nullopt;
+  std::size_t first = (f.target + living.size() - 1) % living.size();
+  if (f.target == 0) {
+    const auto leads = std::ranges::find(living, world_.store().plans.back().coordinator.value);
+    first = leads == living.end() ? 0 : static_cast<std::size_t>(leads - living.begin());
   }
+  for (std::size_t i = 0; i < living.size(); ++i) {
+    const std::size_t who = living[(first + i) % living.size()];
+    if (f.kind == fault_kind::leave ? living.size() > 1 : keeps_cover(who)) return who;
+  }
+  return std::nullopt;
+}
+
+void fault_driver::strike(const fault& f) {
+  const std::optional<std::size_t> found = f.kind == fault_kind::join ? std::nullopt : target_of(f);
+  if (!found) {
+    if (f.kind != fault_kind::join) ++refused_;
+    ++struck_;
+    const std::size_t i = world_.add_member();
+    away_.resize(world_.size());
+    restarting_.resize(world_.size());
+    return tell(fmt::format("member {} joins{}", i,
+                            f.kind == fault_kind::join ? "" : ", as nobody may be struck"));
+  }
+  hit(f, *found);
+}
+
+bool fault_driver::strike_now(const fault& f, std::size_t target) {
+  if (!works(target) || !keeps_cover(target)) return false;
+  hit(f, target);
+  return true;
+}
+
+void fault_driver::hit(const fault& f, std::size_t target) {
   ++struck_;
   tell(fmt::format("{} of member {}", to_text(f), target));
   if (f.kind == fault_kind::leave) return world_.stop(target, "told to leave");

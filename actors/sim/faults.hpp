@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,10 +38,13 @@ class fault_driver {
   // The world outlives the driver.
   fault_driver(world& w, std::vector<fault> faults);
 
+  // Strikes this member now, if it works and the guard allows it; false: it does not.
+  bool strike_now(const fault& f, std::size_t target);
+
   // Runs the world to its end, or until virtual time is over.
   void run(time_since_start at_most);
 
-  // How many struck, with proof, and how many the guard refused.
+  // How many struck, and how many of them found nobody to strike and became a join.
   std::uint32_t struck() const { return struck_; }
   std::uint32_t refused() const { return refused_; }
   // What happened when, for whoever looks at a failed seed.
@@ -53,6 +57,8 @@ class fault_driver {
   };
   void look();
   void strike(const fault& f);
+  void hit(const fault& f, std::size_t target);
+  std::optional<std::size_t> target_of(const fault& f) const;
   void start_again(std::size_t i);
   void cut_off(std::size_t i, bool cut);
   bool keeps_cover(std::size_t without) const;
