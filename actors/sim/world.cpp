@@ -270,15 +270,22 @@ void world::kill(std::size_t i, std::optional<std::chrono::nanoseconds> noticed_
 }
 
 bool world::somebody_finished() const {
-  return std::ranges::any_of(members_, [](const auto& m) {
-    const std::optional<ending>& how = m->body->ended();
-    return !m->killed && how &&
+  if (store_.plans.empty()) {
+    return std::ranges::all_of(members_, [](const auto& m) {
+      return !m->killed && m->body->ended() && m->body->ended()->code == exit_code::ok;
+    });
+  }
+  return std::ranges::any_of(store_.plans.back().members, [this](const protocol::plan_member& in) {
+    const one& m = *members_[in.id.value];
+    const std::optional<ending>& how = m.body->ended();
+    return !m.killed && m.life == in.life && how &&
            (how->code == exit_code::ok || how->code == exit_code::interrupted);
   });
 }
 
 bool world::over() const {
   if (!somebody_finished()) return false;
+  if (store_.plans.empty()) return true;
   return std::ranges::all_of(store_.plans.back().members, [this](const protocol::plan_member& m) {
     const one& member = *members_[m.id.value];
     return member.killed || member.life != m.life || member.body->ended();

@@ -347,7 +347,12 @@ TEST_F(collection_test, makes_a_holder_of_whoever_has_a_copy_that_keeps_up) {
 }
 
 TEST_F(collection_test, lets_a_leaver_go_when_the_others_have_all_blocks) {
-  for (const member_id id : {m0, m1, m2, m3}) all->answered(id, answer(id));
+  for (const member_id id : {m0, m1, m2, m3}) {
+    promise p = answer(id);
+    p.blocks.clear();  // copies included
+    for (const block_id b : blocks()) p.blocks.push_back({b, base, false, false});
+    all->answered(id, p);
+  }
   settings.leaving = {m2};
   EXPECT_THAT(members_of(published()), ElementsAre(m0, m1, m3));
 }
