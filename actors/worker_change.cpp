@@ -293,8 +293,8 @@ void worker_state::take(member_id from, const protocol::member_gone& m) {
     });
   };
   member_id leaves = m.who;
-  if (from != self() && (against(from) > against(m.who) ||
-                         (against(from) == against(m.who) && from > m.who))) {
+  if (from != self() &&
+      (against(from) > against(m.who) || (against(from) == against(m.who) && from > m.who))) {
     leaves = from;
   }
   lose(leaves, fmt::format("it and {} do not reach each other: {}",

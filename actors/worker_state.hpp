@@ -190,16 +190,16 @@ class worker_state {
   std::size_t behind_base_ = 0;  // blocks that are still rolled forward
 
   // From plan to plan.
-  std::map<member_id, incarnation> lives_;      // of peers
+  std::map<member_id, incarnation> lives_;  // of peers
   // Peers of those who are in no plan any more. As long as such a process may live, it remembers
   // what was said, so whoever would begin anew with it would not be understood.
   std::map<member_id, std::pair<incarnation, caf::actor>> retired_;
-  std::map<member_id, loss> gone_;              // of members of the present plan
-  std::map<member_id, loss> suspects_;  // ... that this member alone cannot reach
+  std::map<member_id, loss> gone_;                 // of members of the present plan
+  std::map<member_id, loss> suspects_;             // ... that this member alone cannot reach
   std::map<member_id, time_since_start> accused_;  // when it last said so
   static constexpr unsigned complaints_to_part = 3;
   std::map<std::pair<member_id, member_id>, unsigned> complaints_;  // from, about
-  member_id collector_;  // whoever asked for the last promise
+  member_id collector_;                         // whoever asked for the last promise
   std::map<member_id, comm::facts> newcomers_;  // linked, and not in a plan yet
   generation promised_;                         // highest number that was promised
   std::set<member_id> owed_;                    // who is waiting for this member's promise

@@ -57,7 +57,7 @@ void print_text(const campaign_settings& c, const campaign_outcome& o, std::ostr
        {"messages",
         fmt::format("{} control frames, {} bulk", o.network.frames, o.network.bulk_messages)},
        {"network", fmt::format("{} frames lost, {} repeated, {} late, {} damaged", o.network.lost,
-                              o.network.repeated, o.network.reordered, o.network.damaged)},
+                               o.network.repeated, o.network.reordered, o.network.damaged)},
        {"virtual time", fmt::format("{:.1f} s", o.virtual_seconds)},
        {"CPU time", fmt::format("{:.2f} s", o.cpu_seconds)},
        {"wall time", fmt::format("{:.2f} s", o.wall_seconds)}});

@@ -53,8 +53,8 @@ std::string to_text(const fault& f) {
                      : f.kind == fault_kind::cut    ? "cut"
                                                     : "join";
   return fmt::format("{} after step {} and {:.3f} ms, target {}, lasts {} ms{}", kind, f.after_step,
-                     1e-6 * static_cast<double>(f.and_then.count()), f.target,
-                     f.lasts / 1ms, f.noticed ? "" : ", unnoticed");
+                     1e-6 * static_cast<double>(f.and_then.count()), f.target, f.lasts / 1ms,
+                     f.noticed ? "" : ", unnoticed");
 }
 
 fault_driver::fault_driver(world& w, std::vector<fault> faults) : world_(w) {
@@ -64,8 +64,8 @@ fault_driver::fault_driver(world& w, std::vector<fault> faults) : world_(w) {
 }
 
 void fault_driver::tell(const std::string& what) {
-  told_.push_back(fmt::format("{:.3f} ms: {}", 1e-6 * static_cast<double>(world_.now().count()),
-                              what));
+  told_.push_back(
+      fmt::format("{:.3f} ms: {}", 1e-6 * static_cast<double>(world_.now().count()), what));
 }
 
 bool fault_driver::works(std::size_t i) const { return world_.lives(i) && !away_[i]; }

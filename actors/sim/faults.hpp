@@ -1,7 +1,8 @@
-// Faults in a simulated world: which ones, drawn from the seed, and when each strikes. A fault waits
-// for a step to be recorded and a while more, so it may fall into any moment of a step, of a change
-// of plans, or of the fault before. Guarded as docs/chaos.md says: none strikes that would take the
-// last living holder of some block, because then the world must wait or return to a checkpoint.
+// Faults in a simulated world: which ones, drawn from the seed, and when each strikes. A fault
+// waits for a step to be recorded and a while more, so it may fall into any moment of a step, of a
+// change of plans, or of the fault before. Guarded as docs/chaos.md says: none strikes that would
+// take the last living holder of some block, because then the world must wait or return to a
+// checkpoint.
 //
 // What a launcher does is done here too: a process that has ended, because it was killed or
 // expelled, is started again in its slot.
