@@ -52,6 +52,7 @@ class coordinator_state {
 
   void take(const incoming& m);
   void want_change() { change_wanted_ = true; }
+  void copy(const std::vector<protocol::copy_plan::copy>& copies);
   void written(std::uint64_t step);
   void write_into(const std::string& folder);
   void saved(const saved_hashes& hashes);
@@ -77,7 +78,7 @@ class coordinator_state {
   };
 
   void has_address(member_id who, const std::vector<std::byte>& where);
-  void is_ready(member_id who);
+  void is_ready(member_id who, const protocol::ready& how);
   void collect(member_id from, const protocol::vote& v);
   void decide(const protocol::step_votes& sums);
   void count_skips(const decision_record& record);
@@ -119,7 +120,7 @@ class coordinator_state {
   std::map<member_id, protocol::step_facts> facts_;
   std::string stop_why_;
   bool change_wanted_ = false;
-  std::vector<member_id> without_parameters_;
+  std::set<member_id> without_parameters_;
   std::vector<protocol::copy_plan::copy> copies_;
   std::set<member_id> copying_;  // who still waits for copies
 
@@ -145,7 +146,6 @@ void coordinator_state::begin(caf::event_based_actor* self, shared_context aroun
   done_ = lines_ = from.step;
   updates_ = from.updates;
   tokens_ = from.tokens;
-  without_parameters_ = start.without_parameters;
   copies_ = start.copies;
   for (const protocol::copy_plan::copy& c : copies_) copying_.insert(c.to);
   if (around_->plan.verdict == "start") return records().started(around_->plan, from);
@@ -166,7 +166,7 @@ void coordinator_state::take(const incoming& m) {
   if (phase_ == phase::asleep) return;
   if (const auto* v = std::get_if<protocol::vote>(&m.what)) return collect(m.from, *v);
   if (const auto* r = std::get_if<protocol::recorded>(&m.what)) return recorded(m.from, r->step);
-  if (std::holds_alternative<protocol::ready>(m.what)) return is_ready(m.from);
+  if (const auto* r = std::get_if<protocol::ready>(&m.what)) return is_ready(m.from, *r);
   if (std::holds_alternative<protocol::copies_held>(m.what)) return copied(m.from);
   if (const auto* b = std::get_if<protocol::bulk_address>(&m.what)) {
     return has_address(m.from, b->where);
@@ -185,15 +185,24 @@ void coordinator_state::has_address(member_id who, const std::vector<std::byte>&
   around_->mail.broadcast(table);
 }
 
-void coordinator_state::is_ready(member_id who) {
+void coordinator_state::is_ready(member_id who, const protocol::ready& how) {
   if (phase_ != phase::gathering) return;
   ready_.insert(who);
+  if (how.without_parameters) without_parameters_.insert(who);
   if (ready_.size() < around_->plan.members.size()) return;
   phase_ = phase::stepping;
-  around_->mail.broadcast(protocol::go{without_parameters_, validating_ != 0});
+  around_->mail.broadcast(
+      protocol::go{{without_parameters_.begin(), without_parameters_.end()}, validating_ != 0});
   if (done_ >= settings().steps) return give_up_step(done_ + 1);
   if (!stop_why_.empty()) return give_up_step(done_ + 1);
   if (!copies_.empty()) around_->mail.broadcast(protocol::copy_plan{copies_});
+}
+
+// Nothing while others are made: the plan that follows on those begins with what is still to do.
+void coordinator_state::copy(const std::vector<protocol::copy_plan::copy>& copies) {
+  if (phase_ != phase::stepping || !copying_.empty()) return;
+  for (const protocol::copy_plan::copy& c : copies) copying_.insert(c.to);
+  around_->mail.broadcast(protocol::copy_plan{copies});
 }
 
 void coordinator_state::copied(member_id who) {
@@ -220,7 +229,9 @@ void coordinator_state::decide(const protocol::step_votes& sums) {
   done_ = step;
   updates_ = last_.updates;
   tokens_ += static_cast<std::uint64_t>(last_.tokens);
-  if (stop_why_.empty() && settings().asked_to_stop) {
+  // With others, a notice to this process is a wish of one member, which its worker has heard of.
+  const bool alone = around_->plan.members.size() == 1;
+  if (alone && stop_why_.empty() && settings().asked_to_stop) {
     stop_why_ = settings().asked_to_stop(step);
     if (!stop_why_.empty()) records().asked_to_stop(step, stop_why_);
   }
@@ -391,6 +402,8 @@ caf::behavior coordinator_actor(caf::stateful_actor<coordinator_state>* self, sh
           around, [self](const patience_over& m) { self->state.give_up_step(m.step); }),
       while_current<change_wanted>(around,
                                    [self](const change_wanted&) { self->state.want_change(); }),
+      while_current<copies_wanted>(around,
+                                   [self](const copies_wanted& m) { self->state.copy(m.copies); }),
       while_current<trouble>(around, [self](const trouble& m) { self->state.fail(m.why); }),
   };
 }

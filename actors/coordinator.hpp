@@ -43,7 +43,6 @@ struct coordinator_surroundings {
 struct coordinator_start {
   starting_point from;
   world_change how;                               // the world came to a later plan
-  std::vector<member_id> without_parameters;      // of the base; sorted
   std::vector<protocol::copy_plan::copy> copies;  // to be made while steps go on
 };
 
@@ -54,6 +53,10 @@ caf::actor spawn_coordinator(caf::event_based_actor* parent, shared_context arou
 // To the coordinator: the next decision shall be this plan's last, because somebody waits to come
 // in or to go.
 struct change_wanted {};
+// To the coordinator: these copies are needed before somebody can leave.
+struct copies_wanted {
+  std::vector<protocol::copy_plan::copy> copies;
+};
 // Its answer to the worker, once that decision is stable or all copies are there.
 struct boundary_reached {
   generation of;
@@ -62,4 +65,5 @@ struct boundary_reached {
 }  // namespace troupe::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::change_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::copies_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::boundary_reached)

@@ -26,7 +26,8 @@ struct lasting_facts {
   std::vector<protocol::record_notice> records;  // the newest, not known to be written, and `seen`
   // The whole model is here at version `seen`, and nothing that arrives is writing into it.
   bool parameters = false;
-  unsigned writing = 0;              // saves that read the blocks' memory
+  protocol::phase doing = protocol::phase::starting;  // for whoever watches
+  unsigned writing = 0;                               // saves that read the blocks' memory
   std::function<void()> when_still;  // called when the last running update or save has ended
 
   bool still() const { return held.still() && writing == 0; }

@@ -29,6 +29,7 @@ class rank_state {
   void nodes_sent() { continue_if_possible(); }
   void computed(step_computed m) {
     computing_ = false;
+    around_->lasting.doing = protocol::phase::waiting;
     if (abandoned_) return settle();
     take(progress_->computed(m.step, std::move(m.losses)));
   }
@@ -168,6 +169,7 @@ void rank_state::continue_if_possible() {
   if (validation_due_ || validating_) return;
   if (loaded_ != progress_->step() || around_->bulk.nodes_on_their_way()) return;
   computing_ = true;
+  around_->lasting.doing = protocol::phase::computing;
   loaded_ = 0;
   caf::anon_send(stage_, compute_step{progress_->step(), progress_->open_layers()});
   load(progress_->step() + 1);
@@ -269,6 +271,7 @@ void rank_state::validate_if_asked() {
   if (!validation_due_ || !all_layers_here()) return;
   validation_due_ = false;
   validating_ = true;
+  around_->lasting.doing = protocol::phase::validating;
   around_->work.evaluate([me = self_, ctx = around_, step = seen_.record.step](
                              computation::trouble trouble, std::vector<leaf_loss> losses) {
     if (ctx->over) return;
@@ -286,6 +289,7 @@ void rank_state::settle() {
     return around_->fail({exit_code::defect, "a save was asked for of another version"});
   }
   ++around_->lasting.writing;
+  around_->lasting.doing = protocol::phase::saving;
   store_->write_blocks(request.step, request.folder,
                        protocol::blocks_primary(around_->plan, around_->self), around_->work,
                        [ctx = around_, request](result<protocol::save_share> written) {

@@ -4,7 +4,7 @@
 // Both ends of a link notice its end, and if both dialled at once, each could close the link that
 // the other keeps. So the member with the higher number dials at once and the other one only after
 // a pause; and of two links the one that the higher number dialled stays. A member whose address
-// refuses several dials in a row is gone. One that is reached and says nothing gets as long as one
+// refuses a dial is gone. One that is reached and says nothing gets as long as one
 // whose signs of life are missing.
 #pragma once
 
@@ -19,8 +19,9 @@ namespace troupe::actors {
 class redial {
  public:
   struct limits {
-    std::chrono::nanoseconds pause = std::chrono::milliseconds(50);
-    unsigned refusals = 3;
+    std::chrono::nanoseconds pause = std::chrono::milliseconds(10);
+    // A port that nobody listens at any more belongs to a process that is gone.
+    unsigned refusals = 1;
   };
   explicit redial(member_id self, limits l) : self_(self), limits_(l) {}
 

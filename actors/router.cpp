@@ -78,8 +78,6 @@ caf::actor router::target_of(const protocol::message& what) const {
                              std::is_same_v<type, protocol::copies_held> ||
                              std::is_same_v<type, protocol::heartbeat>) {
           return coordinator;
-        } else if constexpr (std::is_same_v<type, protocol::stop_wish>) {
-          return coordinator ? coordinator : worker;  // before there is a plan
         } else {
           static_assert(about_plans<type> || std::is_same_v<type, protocol::address_table>);
           return worker;

@@ -115,8 +115,9 @@ void worker_state::adopt(protocol::plan plan) {
   if (phase_ >= phase::ending) return;
   if (context_ && plan.number <= context_->plan.number) return;  // known
   const protocol::plan_member* me = plan.find(self());
+  if (me == nullptr && !stop_why_.empty() && context_) return leave();
   if (me == nullptr || me->life != settings().me.life) {
-    if (settings().joins && !context_) return;  // of a world that has not taken it in yet
+    if (!context_) return;  // of a world that has not taken it in yet
     const std::string who =
         me == nullptr ? "does not name this member" : "names another process in this member's slot";
     return end_unlisted(
@@ -164,6 +165,8 @@ status worker_state::open_generation(protocol::plan plan) {
   suspects_.clear();
   accused_.clear();
   complaints_.clear();
+  std::erase_if(leaving_,
+                [this](const auto& l) { return context_->plan.find(l.first) == nullptr; });
   owed_.clear();
   collecting_.reset();
   missing_blocks_.clear();
@@ -224,6 +227,12 @@ void worker_state::take_state(const member_share& share) {
 
 void worker_state::begin_generation(const protocol::plan_member& me) {
   const protocol::plan& plan = context_->plan;
+  // An older process in a slot learns that it has been followed; everybody else may come in.
+  gate().admit_by([ctx = context_](const comm::facts& who) -> std::optional<std::string> {
+    const protocol::plan_member* m = who.wish ? ctx->plan.find(*who.wish) : nullptr;
+    if (m == nullptr || who.life >= m->life) return std::nullopt;
+    return fmt::format("its {} is another process now ({} on {})", who.slot, m->address, m->host);
+  });
   around_->points.plan_adopted(self(), plan);
   rank_ = spawn_rank(actor_, context_, around_->coordination.store);
   mail_->rank = rank_;
@@ -234,6 +243,7 @@ void worker_state::begin_generation(const protocol::plan_member& me) {
   mail_->to_coordinator(protocol::bulk_address{bulk_->local_address()});
   if (!stop_why_.empty()) mail_->to_coordinator(protocol::stop_wish{stop_why_});
   if (coordinates() && !newcomers_.empty()) want_change();
+  if (coordinates() && !leaving_.empty()) let_them_leave();
   ready_if_complete();
   (void)me;
 }
@@ -252,12 +262,7 @@ coordinator_start worker_state::start_of_coordinator() const {
     start.from.tokens = plan.records.back().total_tokens;
   }
   if (plan.coordinator != self()) return start;
-  if (coming_ && coming_plan_ == plan.number) {
-    start.how = *coming_;
-    start.without_parameters = without_parameters_;
-  } else {
-    for (const protocol::plan_member& m : plan.members) start.without_parameters.push_back(m.id);
-  }
+  if (coming_ && coming_plan_ == plan.number) start.how = *coming_;
   const protocol::plan aim = protocol::aim_of(plan, next_settings(plan));
   for (const protocol::block_copy& c : protocol::copies_to(aim, plan)) {
     start.copies.push_back({c.block, c.to});
@@ -281,7 +286,7 @@ void worker_state::ready_if_complete() {
   if (!unlinked_.empty() || !bulk_connected_ || !state_here_) return;
   ready_said_ = true;
   phase_ = phase::working;
-  mail_->to_coordinator(protocol::ready{});
+  mail_->to_coordinator(protocol::ready{context_->me().leaves > 0 && !lasting_.parameters});
 }
 
 void worker_state::at_base(generation plan) {
@@ -296,7 +301,9 @@ void worker_state::take(const incoming& m) {
     if (phase_ == phase::ending) return quiet(m.from);  // who says farewell needs none
     return end_with({static_cast<exit_code>(bye->code), bye->why, false}, m.from == self());
   }
-  if (const auto* wish = std::get_if<protocol::stop_wish>(&m.what)) return stop(wish->why);
+  if (const auto* wish = std::get_if<protocol::stop_wish>(&m.what)) {
+    return context_ ? wants_to_leave(m.from, wish->why) : stop(wish->why);
+  }
   if (phase_ >= phase::ending) return;
   if (const auto* notice = std::get_if<protocol::plan_notice>(&m.what)) {
     result<protocol::plan> plan = parse_plan(notice->text, "the plan that was announced");
@@ -411,6 +418,7 @@ caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
       [self](const next_published& m) { self->state.published(m.plan); },
       [self](const publish_failed& m) { self->state.not_published(m.why); },
       [self](const boundary_reached& m) { self->state.boundary(m.of); },
+      [self](const leave_window_over&) { self->state.let_them_leave(); },
       [self](const state_loaded&) { self->state.loaded(); },
       [self](const peer_quiet& m) { self->state.quiet(m.who); },
       [self](const peer_failed& m) { self->state.fail(m.why); },

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actors/plan_text.hpp"
+#include "actors/protocol/plan_change.hpp"
 #include "actors/protocol/succession.hpp"
 #include "actors/worker_state.hpp"
 
@@ -134,7 +135,12 @@ void worker_state::ask_for_promises() {
   const protocol::collect question{context_->plan.number, collecting_->next(), collect_why_};
   // Whoever missed the present plan has to adopt it first.
   const protocol::plan_notice present{print_plan(context_->plan)};
-  for (const member_id id : collecting_->waiting_for()) {
+  std::vector<member_id> to_ask = collecting_->waiting_for();
+  // Whoever was only out of reach may be the one that has what is missing.
+  for (const auto& [id, how] : gone_) {
+    if (!how.proven) to_ask.push_back(id);
+  }
+  for (const member_id id : to_ask) {
     if (id == self()) continue;
     if (const protocol::plan_member* m = context_->plan.find(id)) {
       if (!newcomers_.contains(id)) (void)peer_of(id, m->life);
@@ -170,6 +176,9 @@ void worker_state::stop_waiting(generation next) {
 
 void worker_state::take(member_id from, const protocol::promise& m) {
   if (!collecting_) return;
+  if (const auto away = gone_.find(from); away != gone_.end() && !away->second.proven) {
+    gone_.erase(away);
+  }
   collecting_->answered(from, m);
   publish_if_complete();
 }
@@ -183,6 +192,7 @@ protocol::next_plan_settings worker_state::next_settings(const protocol::plan& p
   next.backups = settings().backups;
   next.spares = settings().spares;
   next.coordinator = self();
+  for (const auto& [id, why] : leaving_) next.leaving.insert(id);
   next.parent = plan_hash(print_plan(present));
   return next;
 }
@@ -202,6 +212,11 @@ void worker_state::publish_if_complete() {
   for (const auto& [id, who] : newcomers_) came += (came.empty() ? "" : ", ") + who.slot;
   if (!lost.empty()) wanted.reason = "lost " + lost;
   if (!came.empty()) wanted.reason += (wanted.reason.empty() ? "" : "; ") + ("joined by " + came);
+  std::string goes;
+  for (const auto& [id, why] : leaving_) goes += (goes.empty() ? "" : ", ") + name_of(id);
+  if (!goes.empty()) {
+    wanted.reason += (wanted.reason.empty() ? "" : "; ") + ("told to leave: " + goes);
+  }
   if (wanted.reason.empty())
     wanted.reason = collect_why_.empty() ? "copies are there" : collect_why_;
   auto made = protocol::next_plan(*collecting_, context_->plan, newcomers, wanted);
@@ -209,7 +224,6 @@ void worker_state::publish_if_complete() {
   const protocol::plan& next = std::get<protocol::plan>(made);
   coming_ = change_to(next);
   coming_plan_ = next.number;
-  without_parameters_ = collecting_->without_parameters();
   publishing_next_ = true;
   around_->coordination.store.publish_next(next, [me = self_](const result<protocol::plan>& r) {
     if (!r) return caf::anon_send(me, publish_failed{r.failure()});
@@ -224,6 +238,10 @@ world_change worker_state::change_to(const protocol::plan& next) const {
     const protocol::plan_member* after = next.find(m.id);
     if (after != nullptr && after->life == m.life) continue;
     const auto known = gone_.find(m.id);
+    if (leaving_.contains(m.id) && known == gone_.end()) {
+      change.left.push_back(m.name);
+      continue;
+    }
     change.lost.push_back({m.name, known != gone_.end() ? known->second.how
                                                         : "it did not answer in time "
                                                           "(fault_tolerance.evict_ms)"});
@@ -273,6 +291,60 @@ void worker_state::not_published(const error& why) {
   if (phase_ >= phase::ending) return;
   around_->coordination.records.visitor_refused("the next plan could not be published yet: " +
                                                 why.message);
+}
+
+// --- who is told to leave ---
+
+// One that is told to leave hands over what it holds and goes. If all are told, as when the
+// launcher was or a batch system ends the job, nobody is left to take it: then the run stops. So
+// whoever comes first waits a moment for the others.
+void worker_state::wants_to_leave(member_id who, const std::string& why) {
+  if (!coordinates()) return mail_->to_coordinator(protocol::stop_wish{why});
+  if (context_->plan.find(who) == nullptr) return;
+  leaving_.emplace(who, why);
+  if (all_want_to_leave()) return stop_the_run();
+  if (leave_window_open_) return;
+  leave_window_open_ = true;
+  actor_->delayed_send(self_, std::chrono::milliseconds(300), leave_window_over{});
+}
+
+bool worker_state::all_want_to_leave() const {
+  return std::ranges::all_of(context_->plan.members, [this](const protocol::plan_member& m) {
+    return leaving_.contains(m.id) || is_gone(m);
+  });
+}
+
+void worker_state::stop_the_run() {
+  const std::string& why = leaving_.begin()->second;
+  if (coordinator_) caf::anon_send(coordinator_, incoming{self(), protocol::stop_wish{why}});
+}
+
+void worker_state::let_them_leave() {
+  leave_window_open_ = false;
+  if (phase_ >= phase::ending || !coordinates() || context_->over || leaving_.empty()) return;
+  if (all_want_to_leave()) return stop_the_run();
+  const protocol::plan aim = protocol::aim_of(context_->plan, next_settings(context_->plan));
+  copies_wanted wanted;
+  for (const protocol::block_copy& c : protocol::copies_to(aim, context_->plan)) {
+    wanted.copies.push_back({c.block, c.to});
+  }
+  if (wanted.copies.empty()) return want_change();
+  if (coordinator_) caf::anon_send(coordinator_, wanted);
+}
+
+// The plan goes on without this member. It stays until whoever has to know has heard of the plan.
+void worker_state::leave() {
+  promise_next(generation(context_->plan.number.value + 1));
+  phase_ = phase::ending;
+  how_ = {exit_code::interrupted, stop_why_, false};
+  first_to_know_ = true;
+  for (const auto& [id, peer] : mail_->peers()) {
+    if (!links_.contains(id)) continue;
+    talking_.insert(id);
+    caf::anon_send(peer, peer_finish{});
+  }
+  actor_->delayed_send(self_, settings().evict, end_now{});
+  end_if_quiet();
 }
 
 // --- who is gone ---

@@ -220,7 +220,9 @@ void worker_state::beat(time_since_start due) {
   // long again.
   const bool late = now() - due > settings().evict / 3;
   gate().give_up_silent();
-  const protocol::heartbeat sign{0, protocol::phase::waiting};
+  const bool works = context_ && !context_->over;
+  const protocol::heartbeat sign{works ? lasting_.seen + 1 : 0,
+                                 works ? lasting_.doing : protocol::phase::waiting};
   if (phase_ == phase::meeting) {
     // Whoever waits for the plan watches the one who will make it.
     for (const auto& [id, link] : links_) {
@@ -233,6 +235,7 @@ void worker_state::beat(time_since_start due) {
   }
   if (context_ && phase_ < phase::ending) {
     if (late) watching_since_ = now();
+    if (coordinates()) mail_->send(self(), sign);  // it is watched too
     for (const member_id id : protocol::watched(context_->plan, self())) {
       if (is_gone(*context_->plan.find(id))) continue;
       mail_->send(id, sign);

@@ -51,6 +51,7 @@ struct promises_overdue {  // whoever has not answered is not waited for
 struct next_published {
   protocol::plan plan;  // that stands in the chain, mine or another's
 };
+struct leave_window_over {};  // whoever was told to leave with others has said so by now
 struct publish_failed {
   error why;
 };
@@ -75,3 +76,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ask_promises_again)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::promises_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::next_published)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::publish_failed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::leave_window_over)

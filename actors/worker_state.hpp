@@ -66,6 +66,7 @@ class worker_state {
   void stop_waiting(generation next);
   void still();
   void boundary(generation of);
+  void let_them_leave();
   void published(const protocol::plan& plan);
   void not_published(const error& why);
   void at_base(generation plan);
@@ -143,6 +144,10 @@ class worker_state {
   void take(member_id from, const protocol::collect& m);
   void take(member_id from, const protocol::promise& m);
   void take(member_id from, const protocol::member_gone& m);
+  void wants_to_leave(member_id who, const std::string& why);
+  bool all_want_to_leave() const;
+  void stop_the_run();
+  void leave();
   void give_up(const protocol::plan_member& m, const loss& how);
   bool is_heard(member_id who) const;
   void ask_for_promises();
@@ -199,6 +204,8 @@ class worker_state {
   std::map<member_id, time_since_start> accused_;  // when it last said so
   static constexpr unsigned complaints_to_part = 3;
   std::map<std::pair<member_id, member_id>, unsigned> complaints_;  // from, about
+  std::map<member_id, std::string> leaving_;  // members that were told to leave, and why
+  bool leave_window_open_ = false;
   member_id collector_;                         // whoever asked for the last promise
   std::map<member_id, comm::facts> newcomers_;  // linked, and not in a plan yet
   generation promised_;                         // highest number that was promised
@@ -211,7 +218,6 @@ class worker_state {
   time_since_start noticed_{}, unblocked_{};  // of the change that is under way
   // What this member's own collection leads to, if its plan wins.
   std::optional<world_change> coming_;
-  std::vector<member_id> without_parameters_;
   std::optional<generation> coming_plan_;
   std::set<member_id> unlinked_;  // neighbours whose link is not there yet
   bool bulk_connected_ = false, state_here_ = false, ready_said_ = false;

@@ -46,6 +46,13 @@ planner_input input_of(const plan& present, const next_plan_settings& settings) 
   return input;
 }
 
+// As many holders of every block as were asked for, or as there are members.
+bool fully_held(const plan& p, std::uint32_t backups) {
+  const std::size_t wanted = std::min<std::size_t>(p.members.size(), std::size_t{backups} + 1);
+  return std::ranges::all_of(
+      p.placement, [&](const placed_blocks& part) { return part.backups.size() + 1 >= wanted; });
+}
+
 }  // namespace
 
 collection::collection(const plan& present) : present_(&present) {}
@@ -59,8 +66,13 @@ void collection::newcomer(const candidate& who) {
 }
 
 void collection::answered(member_id from, const promise& what) {
-  if (what.next != next() || gone_.contains(from)) return;
+  if (what.next != next()) return;
   if (present_->find(from) == nullptr && !newcomers_.contains(from)) return;
+  // It was only out of reach.
+  if (const auto away = gone_.find(from); away != gone_.end()) {
+    if (away->second) return;
+    gone_.erase(away);
+  }
   // Of the process that the newcomer in its slot has replaced.
   if (newcomers_.contains(from) && what.of_plan) return;
   promise& kept = promises_[from];
@@ -206,6 +218,7 @@ std::variant<plan, std::vector<block_id>> next_plan(const collection& from, cons
     if (input.candidates.empty()) continue;
     auto made = publishable(make_plan(input), present, has, settings.reason);
     if (plan* whole = std::get_if<plan>(&made)) {
+      if (without_leavers && !fully_held(*whole, settings.backups)) continue;
       whole->records = from.records();
       return std::move(*whole);
     }

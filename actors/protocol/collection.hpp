@@ -35,6 +35,7 @@ class collection {
   // Somebody who is not in the plan wants to come in and is asked for its promise too. If it comes
   // in the slot of a member, that member's process is proven to be no more, whatever follows.
   void newcomer(const candidate& who);
+  // Also of one that was taken for gone without a proof: it is back.
   void answered(member_id from, const promise& what);
   // It will not answer: gone, or its line is. `proven`: its process does not exist any more.
   void gone(member_id who, bool proven);
@@ -73,9 +74,10 @@ struct next_plan_settings {
   std::vector<std::vector<std::uint32_t>> layers;  // elements of each block
   std::uint32_t backups = 1;
   spare_policy spares = spare_policy::backups;
-  member_id coordinator;        // who publishes it
-  std::string parent;           // hash of the present plan
-  std::set<member_id> leaving;  // asked to go: not in the next plan if it can do without them
+  member_id coordinator;  // who publishes it
+  std::string parent;     // hash of the present plan
+  // Asked to go: not in the next plan if every block then still has as many holders as it should.
+  std::set<member_id> leaving;
   std::string reason;
 };
 

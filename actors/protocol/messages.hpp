@@ -63,6 +63,7 @@ struct address_table {
 };
 // To the coordinator: I am connected to whom I need, and my state is at the plan's base.
 struct ready {
+  bool without_parameters = false;  // ... but for the parameters of blocks that I do not hold
   friend bool operator==(const ready&, const ready&) = default;
 };
 // Coordinator to all who are ready: the first step may begin. These members have not the parameters

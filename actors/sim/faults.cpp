@@ -29,11 +29,12 @@ std::vector<fault> faults_from_seed(std::uint64_t seed, std::uint32_t most, std:
   const std::uint64_t count = 1 + draw(most);
   for (std::uint64_t i = 0; i < count; ++i) {
     fault f;
-    const std::uint64_t kind = draw(10);
-    f.kind = kind < 5   ? fault_kind::kill
-             : kind < 7 ? fault_kind::freeze
-             : kind < 9 ? fault_kind::cut
-                        : fault_kind::join;
+    const std::uint64_t kind = draw(11);
+    f.kind = kind < 5    ? fault_kind::kill
+             : kind < 7  ? fault_kind::freeze
+             : kind < 9  ? fault_kind::cut
+             : kind < 10 ? fault_kind::join
+                         : fault_kind::leave;
     f.after_step = 1 + draw(std::max<std::uint64_t>(1, steps * 2 / 3));
     // Half of them at some moment of the next steps, half soon after, to meet a change of plans.
     f.and_then = std::chrono::nanoseconds(draw(2) == 0 ? draw(20'000'000) : draw(2'000'000));
@@ -51,7 +52,8 @@ std::string to_text(const fault& f) {
   const char* kind = f.kind == fault_kind::kill     ? "kill"
                      : f.kind == fault_kind::freeze ? "freeze"
                      : f.kind == fault_kind::cut    ? "cut"
-                                                    : "join";
+                     : f.kind == fault_kind::join   ? "join"
+                                                    : "leave";
   return fmt::format("{} after step {} and {:.3f} ms, target {}, lasts {} ms{}", kind, f.after_step,
                      1e-6 * static_cast<double>(f.and_then.count()), f.target, f.lasts / 1ms,
                      f.noticed ? "" : ", unnoticed");
@@ -118,6 +120,7 @@ void fault_driver::strike(const fault& f) {
   }
   ++struck_;
   tell(fmt::format("{} of member {}", to_text(f), target));
+  if (f.kind == fault_kind::leave) return world_.stop(target, "told to leave");
   const incarnation life = world_.life(target);
   if (f.kind == fault_kind::kill) {
     world_.kill(target, f.noticed ? std::optional<std::chrono::nanoseconds>(
@@ -170,7 +173,8 @@ void fault_driver::look() {
   for (std::size_t i = 0; i < world_.size(); ++i) {
     if (world_.lives(i) || restarting_[i] || away_[i]) continue;
     const auto& how = world_.ended(i);
-    if (how && how->code == exit_code::defect) continue;
+    // Who has left is not wanted any more.
+    if (how && (how->code == exit_code::defect || how->code == exit_code::interrupted)) continue;
     start_again(i);
   }
 }

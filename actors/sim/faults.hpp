@@ -17,7 +17,7 @@
 
 namespace troupe::actors::sim {
 
-enum class fault_kind : std::uint8_t { kill, freeze, cut, join };
+enum class fault_kind : std::uint8_t { kill, freeze, cut, join, leave };
 
 struct fault {
   fault_kind kind = fault_kind::kill;

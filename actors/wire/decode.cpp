@@ -143,7 +143,7 @@ result<protocol::message> get(schema::Message::Reader from, std::size_t words) {
     }
     case tag::READY:
       static_assert(is_at<message, protocol::ready, tag::READY>);
-      return message(protocol::ready{});
+      return message(protocol::ready{from.getReady()});
     case tag::GO: {
       static_assert(is_at<message, protocol::go, tag::GO>);
       const auto m = from.getGo();

@@ -146,7 +146,10 @@ void put(message_builder to, const protocol::address_table& from) {
   put_all(to.initAddressTable(static_cast<unsigned>(addresses.size())), addresses);
 }
 
-void put(message_builder to, const protocol::ready&) { to.setReady(); }
+void put(message_builder to, const protocol::ready& from) {
+  const auto& [without_parameters] = from;
+  to.setReady(without_parameters);
+}
 
 void put(message_builder root, const protocol::go& from) {
   const auto& [without_parameters, validate] = from;

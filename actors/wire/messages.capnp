@@ -14,7 +14,7 @@ struct Message {
     nothing @0 :Void;
     planNotice @1 :Text;
     bulkAddress @2 :Data;
-    ready @3 :Void;
+    ready @3 :Bool;
     go @4 :Go;
     sumHeld @5 :SumHeld;
     vote @6 :Vote;

@@ -87,5 +87,47 @@ TEST_F(elastic, grows_from_one_to_four) {
   EXPECT_GT(w->store().plans.back().members.at(3).leaves, 0u);
 }
 
+TEST_F(elastic, lets_a_member_leave_that_was_told_to_and_redoes_no_step) {
+  for (const std::size_t leaver : {std::size_t{2}, std::size_t{0}}) {  // 0 coordinates
+    SCOPED_TRACE(testing::Message() << "member " << leaver);
+    s.members = 4;
+    s.steps = 200;
+    start();
+    run_until_step(8);
+    w->stop(leaver, "Terminated");
+    w->run(600s);
+    ASSERT_TRUE(w->ended(leaver));
+    EXPECT_EQ(w->ended(leaver)->code, exit_code::interrupted) << w->ended(leaver)->why;
+    if (!checked->first()) checked->check_end(w->store());
+    EXPECT_FALSE(checked->first()) << checked->first()->text();
+    EXPECT_EQ(w->store().plans.back().members.size(), 3u);
+    EXPECT_FALSE(w->store().plans.back().exposed) << w->store().plans.back().reason;
+    for (std::size_t i = 0; i < 4; ++i) {
+      if (i == leaver) continue;
+      ASSERT_TRUE(w->ended(i));
+      EXPECT_EQ(w->ended(i)->code, exit_code::ok) << i << ": " << w->ended(i)->why;
+      for (const auto& [plan, change] : w->records(i).changes) {
+        EXPECT_FALSE(change.step_redone) << "plan " << plan.value;
+        EXPECT_TRUE(change.lost.empty()) << "plan " << plan.value;
+      }
+    }
+  }
+}
+
+TEST_F(elastic, stops_the_run_when_all_are_told_to_leave) {
+  s.members = 3;
+  s.steps = 500;
+  start();
+  run_until_step(8);
+  for (std::size_t i = 0; i < 3; ++i) w->stop(i, "Terminated");
+  w->run(600s);
+  for (std::size_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(w->ended(i));
+    EXPECT_EQ(w->ended(i)->code, exit_code::interrupted) << w->ended(i)->why;
+  }
+  EXPECT_EQ(w->store().plans.size(), 1u);
+  EXPECT_EQ(w->store().saves.size(), 1u);
+}
+
 }  // namespace
 }  // namespace troupe::actors::sim
