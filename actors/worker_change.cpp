@@ -131,7 +131,7 @@ void worker_state::collect_now(const std::string& why) {
   answer_promises();
 }
 
-void worker_state::ask_for_promises() {
+void worker_state::ask_for_promises(bool again) {
   const protocol::collect question{context_->plan.number, collecting_->next(), collect_why_};
   // Whoever missed the present plan has to adopt it first.
   const protocol::plan_notice present{print_plan(context_->plan)};
@@ -146,6 +146,8 @@ void worker_state::ask_for_promises() {
       if (!newcomers_.contains(id)) (void)peer_of(id, m->life);
       if (!links_.contains(id)) links_to(id);
     }
+    // What waits for one that does not listen need not wait for it twice.
+    if (again && !is_heard(id)) continue;
     mail_->send(id, present);
     mail_->send(id, question);
   }
@@ -155,7 +157,7 @@ void worker_state::ask_for_promises() {
 void worker_state::repeat_question(generation next) {
   if (!collecting_ || collecting_->next() != next || phase_ >= phase::ending) return;
   if (!publishing_next_) {
-    ask_for_promises();
+    ask_for_promises(true);
     publish_if_complete();
   }
   actor_->delayed_send(self_, settings().suspect, ask_promises_again{next});

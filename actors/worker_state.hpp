@@ -150,7 +150,7 @@ class worker_state {
   void leave();
   void give_up(const protocol::plan_member& m, const loss& how);
   bool is_heard(member_id who) const;
-  void ask_for_promises();
+  void ask_for_promises(bool again = false);
   void collect_after_others(std::chrono::nanoseconds pause, const std::string& why);
   void publish_if_complete();
   protocol::next_plan_settings next_settings(const protocol::plan& present) const;

@@ -68,13 +68,13 @@ void collection::newcomer(const candidate& who) {
 void collection::answered(member_id from, const promise& what) {
   if (what.next != next()) return;
   if (present_->find(from) == nullptr && !newcomers_.contains(from)) return;
+  // Of a process that another one has replaced, or of that one after its line was lost.
+  if (replaced_.contains(from) && (what.of_plan || !newcomers_.contains(from))) return;
   // It was only out of reach.
   if (const auto away = gone_.find(from); away != gone_.end()) {
     if (away->second) return;
     gone_.erase(away);
   }
-  // Of the process that the newcomer in its slot has replaced.
-  if (newcomers_.contains(from) && what.of_plan) return;
   promise& kept = promises_[from];
   kept = what;
   std::ranges::sort(kept.blocks, {}, &held_fact::block);

@@ -64,7 +64,7 @@ TEST_F(router_test, delivers_every_kind_of_message_to_whom_it_concerns) {
   }
   for (const message& m : {message(bulk_address()), message(ready()), message(vote()),
                            message(recorded()), message(validation_share()), message(save_share()),
-                           message(heartbeat()), message(stop_wish()), message(copies_held())}) {
+                           message(heartbeat()), message(copies_held())}) {
     EXPECT_THAT(delivered(m), ElementsAre("coordinator from 5"));
   }
   for (const message& m :
@@ -83,7 +83,7 @@ TEST_F(router_test, drops_what_nobody_here_is_there_for) {
   EXPECT_THAT(delivered(protocol::go()), IsEmpty());
 }
 
-TEST_F(router_test, brings_a_wish_to_stop_to_the_worker_while_there_is_no_coordinator) {
+TEST_F(router_test, brings_a_wish_to_stop_to_the_worker_also_where_there_is_no_coordinator) {
   mail.coordinator = {};
   EXPECT_THAT(delivered(protocol::stop_wish()), ElementsAre("worker from 5"));
 }

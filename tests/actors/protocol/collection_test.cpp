@@ -42,7 +42,7 @@ TEST_F(collection_test, waits_no_longer_than_it_is_told_but_takes_late_answers) 
   EXPECT_TRUE(all->has_answered(m3));
 }
 
-TEST_F(collection_test, takes_no_promise_of_another_number_from_a_stranger_or_from_the_gone) {
+TEST_F(collection_test, takes_no_promise_of_another_number_from_a_stranger_or_from_the_dead) {
   promise other = answer(m1);
   other.next = generation(5);
   all->answered(m1, other);
@@ -51,9 +51,34 @@ TEST_F(collection_test, takes_no_promise_of_another_number_from_a_stranger_or_fr
   EXPECT_FALSE(all->has_answered(m1));
   all->answered(newcomer, anew());
   EXPECT_FALSE(all->has_answered(newcomer)) << "nobody asked it";
-  all->gone(m1, false);
+  all->gone(m1, true);
   all->answered(m1, answer(m1));
   EXPECT_FALSE(all->has_answered(m1));
+}
+
+TEST_F(collection_test, takes_one_back_that_was_only_out_of_reach) {
+  all->gone(m1, false);
+  EXPECT_THAT(all->waiting_for(), ElementsAre(m0, m2, m3));
+  all->answered(m1, answer(m1));
+  EXPECT_TRUE(all->has_answered(m1));
+  for (const member_id id : {m0, m2, m3}) all->answered(id, answer(id));
+  EXPECT_THAT(members_of(published()), ElementsAre(m0, m1, m2, m3));
+}
+
+// H-06: neither the process that was there before, nor the one that came and went.
+TEST_F(collection_test, takes_no_late_promise_in_a_slot_whose_newcomer_is_gone_again) {
+  for (const member_id id : {m0, m1, m2}) all->answered(id, answer(id));
+  all->newcomer(somebody(m3, 2));
+  all->answered(m3, answer(m3));
+  EXPECT_FALSE(all->has_answered(m3)) << "of the first life";
+  all->gone(m3, false);
+  all->answered(m3, answer(m3));
+  all->answered(m3, anew());
+  EXPECT_FALSE(all->has_answered(m3));
+  EXPECT_THAT(members_of(published()), ElementsAre(m0, m1, m2));
+  all->newcomer(somebody(m3, 2));
+  all->answered(m3, anew());
+  EXPECT_TRUE(all->has_answered(m3)) << "it has come again";
 }
 
 TEST_F(collection_test, forgets_the_promise_of_one_who_is_gone_after_it) {
@@ -347,9 +372,20 @@ TEST_F(collection_test, makes_a_holder_of_whoever_has_a_copy_that_keeps_up) {
 }
 
 TEST_F(collection_test, lets_a_leaver_go_when_the_others_have_all_blocks) {
-  for (const member_id id : {m0, m1, m2, m3}) all->answered(id, answer(id));
+  for (const member_id id : {m0, m1, m2, m3}) {
+    promise p = answer(id);
+    p.blocks.clear();  // copies included
+    for (const block_id b : blocks()) p.blocks.push_back({b, base, false, false});
+    all->answered(id, p);
+  }
   settings.leaving = {m2};
   EXPECT_THAT(members_of(published()), ElementsAre(m0, m1, m3));
+}
+
+TEST_F(collection_test, keeps_a_leaver_while_some_block_would_have_too_few_holders_without_it) {
+  for (const member_id id : {m0, m1, m2, m3}) all->answered(id, answer(id));
+  settings.leaving = {m2};
+  EXPECT_THAT(members_of(published()), ElementsAre(m0, m1, m2, m3));
 }
 
 // H-29.

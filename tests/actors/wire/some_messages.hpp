@@ -58,7 +58,8 @@ inline std::vector<message> messages_with(std::size_t length) {
     table.addresses.push_back({member_id(i), bytes(i % 7, std::byte{0x3c})});
   }
   all.emplace_back(table);
-  all.emplace_back(protocol::ready{});
+  all.emplace_back(protocol::ready{false});
+  all.emplace_back(protocol::ready{true});
   all.emplace_back(protocol::go{});
   protocol::go without;
   for (std::size_t i = 0; i < length; ++i) without.without_parameters.emplace_back(n.u32());
