@@ -112,7 +112,7 @@ std::optional<std::size_t> fault_driver::target_of(const fault& f) const {
   }
   for (std::size_t i = 0; i < living.size(); ++i) {
     const std::size_t who = living[(first + i) % living.size()];
-    if (f.kind == fault_kind::leave ? living.size() > 1 : keeps_cover(who)) return who;
+    if (keeps_cover(who)) return who;
   }
   return std::nullopt;
 }
@@ -140,7 +140,10 @@ bool fault_driver::strike_now(const fault& f, std::size_t target) {
 void fault_driver::hit(const fault& f, std::size_t target) {
   ++struck_;
   tell(fmt::format("{} of member {}", to_text(f), target));
-  if (f.kind == fault_kind::leave) return world_.stop(target, "told to leave");
+  if (f.kind == fault_kind::leave) {
+    away_[target] = true;  // it may be gone at any moment: nobody may count on it
+    return world_.stop(target, "told to leave");
+  }
   const incarnation life = world_.life(target);
   if (f.kind == fault_kind::kill) {
     world_.kill(target, f.noticed ? std::optional<std::chrono::nanoseconds>(
