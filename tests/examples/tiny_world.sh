@@ -77,4 +77,13 @@ until_steps() {
   done
 }
 
+# The workers of a launcher are its children, each in a process group of its own.
+workers_of() { cat "/proc/$1/task/$1/children" 2>/dev/null || true; }
+worker_named() {  # LAUNCHER NAME: the process that is this worker now
+  local p
+  for p in $(workers_of "$1"); do
+    if tr '\0' ' ' 2>/dev/null <"/proc/$p/cmdline" | grep -q -- "--name $2 "; then echo "$p"; fi
+  done
+}
+
 milliseconds() { date +%s%3N; }

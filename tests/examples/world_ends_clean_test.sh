@@ -12,8 +12,6 @@ export TMPDIR=$work/tmp
 tiny_config llama 12 >short.toml
 tiny_config llama 1000000 >long.toml
 
-# The launcher's children; each has its own process group.
-workers_of() { cat "/proc/$1/task/$1/children" 2>/dev/null || true; }
 alive() {  # of these processes; one that has ended and waits for its parent does not count
   local p
   for p in "$@"; do

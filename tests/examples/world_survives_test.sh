@@ -1,0 +1,179 @@
+#!/usr/bin/env bash
+# A run outlives its workers: SIGKILL, again and again and at moments drawn from a seed, SIGSTOP for longer and for shorter than anybody
+# waits, and workers that a person adds. Each time it goes on with the same bits as one worker alone that nobody disturbs, does at most
+# the step under way again, loses no committed step, and has as many workers as before.
+# Usage: world_survives_test.sh PROGRAM [PART...]
+#   PART            kill, coordinator, freeze or grow; all of them if none is named
+#   KILLS=6         so many kills (coordinator: a third), COORDINATOR=1: of the coordinator only
+#   SEED            draws victims and moments; printed
+#   STEPS=N         length of the run, for machines on which it ends too early
+#   VERBOSE=1       a line for each fault
+set -euo pipefail
+
+program=$1
+shift
+source "$(dirname -- "$(readlink -f -- "$0")")/tiny_world.sh"
+kills=${KILLS:-6}
+seed=${SEED:-$(date +%s)}
+RANDOM=$((seed % 32768))
+echo "seed $seed"
+tiny_config llama 1000000 >run.toml
+# Slots that are emptied again and again are filled again at once.
+calm=(--set fault_tolerance.max_restarts=-1 --set fault_tolerance.restart_window_seconds=0.5)
+
+tell() { [ -z "${VERBOSE:-}" ] || echo "$*"; }
+newest_plan() { ls "$1"/plans/*.json | sort | tail -n 1; }
+# Newest plan: what it says of itself and of the members.
+of_plan() { grep -o "\"$2\": *\"*[^,\"]*" "$(newest_plan "$1")" | head -n 1 | sed 's/.*: *"*//'; }
+names_in_plan() { grep -o '"name": *"[^"]*"' "$(newest_plan "$1")" | sed 's/.*"\(worker-[0-9]*\)"/\1/' | sort; }
+coordinator_of() {
+  local id
+  id=$(of_plan "$1" coordinator)
+  grep -o "\"id\": *$id,.*\"name\": *\"[^\"]*\"" "$(newest_plan "$1")" | sed 's/.*"name": *"\([^"]*\)".*/\1/' | head -n 1
+}
+process_of() { worker_named "$launcher" "$1"; }
+in_events() { grep -c "\"event\": *\"$2\"" "$1/events.jsonl" || true; }  # in_events RUN EVENT
+
+begin() {  # RUN WORKERS STEPS ARGUMENT...
+  run=$1
+  "$program" train run.toml --run-dir "$run" --workers "$2" --quiet "${calm[@]}" --training.steps="$3" --lr_scheduler.total_steps="$3" \
+    "${@:4}" 2>"$run.err" &
+  launcher=$!
+  started+=("$launcher")
+}
+# whole RUN WORKERS [SECONDS]: waits until so many compute steps under the newest plan, which then hold all that they must hold.
+whole() {
+  local until=$(($(milliseconds) + 1000 * ${3:-30})) last
+  while true; do
+    last=$(tail -n 1 "$1/steps.jsonl" 2>/dev/null) || last=''
+    if [[ $last == *"\"world\":$2,"* && $last == *"\"generation\":$(of_plan "$1" generation),"* ]]; then return; fi
+    kill -0 "$launcher" 2>/dev/null || fail "$1 ended too early (STEPS=N makes it longer): $(cat "$1.err"); $(tail -n 3 "$1/events.jsonl")"
+    [ "$(milliseconds)" -le "$until" ] || fail "$1 has not $2 workers again: $last; plan $(of_plan "$1" generation); $(cat "$1.err")"
+    sleep 0.02
+  done
+}
+# ended RUN: it reaches its last step and has everything that one worker alone has.
+ended() {
+  local code=0 run=$1 steps=$2 redone=$3
+  wait "$launcher" || code=$?
+  [ "$code" -eq 0 ] || fail "$run ended with $code: $(cat "$run.err")"
+  started=()
+  [ "$(report "$run" exit)" = 0 ] || fail "$run: exit $(report "$run" exit) in report.json"
+  diff <(seq "$steps") <(sed 's/^{"step": *\([0-9]*\).*/\1/' "$run/steps.jsonl") >gaps || fail "$run has not each step once: $(head gaps)"
+  [ -d alone-"$steps" ] || "$program" train run.toml --run-dir alone-"$steps" --quiet --training.steps="$steps" --lr_scheduler.total_steps="$steps"
+  same_bits alone-"$steps" "$run"
+  [ "$(report "$run" committed_steps_lost)" = 0 ] || fail "$run lost $(report "$run" committed_steps_lost) committed steps"
+  [ "$(report "$run" steps_redone)" -le "$redone" ] || fail "$run did $(report "$run" steps_redone) steps again, after $redone losses"
+}
+# distribution RUN EVENT KEY: of the numbers that these events have.
+distribution() {
+  grep "\"event\": *\"$2\"" "$1/events.jsonl" | sed -n "s/.*\"$3\": *\([0-9.e+-]*\).*/\1/p" | LC_ALL=C sort -g |
+    LC_ALL=C awk -v name="$3" '{ v[NR] = $1 } END {
+      if (NR == 0) { printf "  %-12s none\n", name; exit }
+      p50 = v[int((NR + 1) / 2)]; p99 = v[int(NR * 0.99 + 0.999999)]
+      printf "  %-12s p50 %.1f  p99 %.1f  max %.1f ms (%d)\n", name, p50, p99, v[NR], NR }'
+}
+
+kill_again_and_again() {  # RUN KILLS STEPS COORDINATOR_ONLY
+  local run=$1 n victim process names
+  begin "$run" 4 "$3"
+  for n in $(seq "$2"); do
+    whole "$run" 4
+    sleep "0.$(printf %03d $((RANDOM % 400)))"
+    victim=$(coordinator_of "$run")
+    if [ "$4" != 1 ]; then names=($(names_in_plan "$run")) && victim=${names[$((RANDOM % ${#names[@]}))]}; fi
+    process=$(process_of "$victim")
+    [ -n "$process" ] || fail "$run: $victim has no process before kill $n: $(cat "$run.err")"
+    kill -KILL "$process"
+    tell "$run: kill $n of $victim (process $process) in step $(wc -l <"$run/steps.jsonl"), coordinator $(coordinator_of "$run")"
+    # It is lost when the newest plan has another life of it, or has done without it.
+    until [ "$(process_of "$victim")" != "$process" ]; do sleep 0.01; done
+    until [ "$(in_events "$run" recovered)" -ge "$n" ]; do
+      kill -0 "$launcher" 2>/dev/null || fail "$run ended after kill $n: $(cat "$run.err")"
+      sleep 0.02
+    done
+  done
+  whole "$run" 4
+  tell "$run: whole again in step $(wc -l <"$run/steps.jsonl") of $3"
+  ended "$run" "$3" "$2"
+  [ "$(in_events "$run" recovered)" -eq "$2" ] || fail "$run recovered $(in_events "$run" recovered) times from $2 kills"
+  [ "$(report "$run" world_max)" = 4 ] || fail "$run had $(report "$run" world_max) workers"
+  echo "$run: $2 kills, $(report "$run" generations) plans, $(report "$run" steps_redone) steps redone, the same bits in $3 steps"
+  distribution "$run" member_lost detect_ms
+  distribution "$run" recovered unblock_ms
+  distribution "$run" recovered recover_ms
+}
+
+stand_still() {  # RUN STEPS
+  local run=$1 victim process lost=0
+  begin "$run" 4 "$2"
+  for who in a-worker the-coordinator; do
+    for how_long in 0.5 6; do
+      whole "$run" 4
+      victim=$(coordinator_of "$run")
+      if [ "$who" = a-worker ]; then victim=$(names_in_plan "$run" | grep -vx "$victim" | head -n 1); fi
+      process=$(process_of "$victim")
+      plan=$(of_plan "$run" generation)
+      kill -STOP "$process"
+      sleep "$how_long"
+      kill -CONT "$process" 2>/dev/null || true
+      tell "$run: $victim stood still for $how_long s"
+      if [ "$how_long" = 0.5 ]; then
+        sleep 0.3
+        [ "$(of_plan "$run" generation)" = "$plan" ] || fail "$run: the plan changed as $victim stood still for half a second"
+        [ "$(in_events "$run" member_lost)" -eq "$lost" ] || fail "$run: $victim is lost after half a second: $(grep member_lost "$run/events.jsonl")"
+        continue
+      fi
+      lost=$((lost + 1))
+      for _ in $(seq 500); do [ "$(process_of "$victim")" = "$process" ] || break; sleep 0.02; done
+      [ "$(process_of "$victim")" != "$process" ] || fail "$run: the process of $victim that was evicted goes on: $(cat "$run.err")"
+      [ "$(in_events "$run" member_lost)" -eq "$lost" ] || fail "$run: $(in_events "$run" member_lost) losses are told, not $lost"
+      grep '"event": *"member_lost"' "$run/events.jsonl" | tail -n 1 | grep -q "\"$victim\"" || fail "$run does not tell that $victim is lost"
+    done
+  done
+  whole "$run" 4
+  tell "$run: whole again in step $(wc -l <"$run/steps.jsonl") of $2"
+  ended "$run" "$2" "$lost"
+  echo "$run: half a second changes nothing, after six another life goes on; $(report "$run" steps_redone) steps redone, the same bits"
+  distribution "$run" recovered recover_ms
+}
+
+grow_by_hand() {  # RUN STEPS
+  local run=$1 k code
+  local -a added=()
+  begin "$run" 2 "$2"
+  for k in 2 3; do
+    whole "$run" "$k"
+    "$program" worker "$run/config.toml" --run-dir "$run" --name "worker-$k" --quiet 2>"$run.$k.err" &
+    added+=($!)
+    started+=($!)
+    whole "$run" $((k + 1))
+    tell "$run: worker-$k computes from step $(wc -l <"$run/steps.jsonl") on"
+  done
+  ended "$run" "$2" 0
+  for k in 0 1; do
+    code=0
+    wait "${added[$k]}" || code=$?
+    [ "$code" -eq 0 ] || fail "worker-$((k + 2)), which was added, ended with $code: $(cat "$run.$((k + 2)).err")"
+  done
+  [ "$(report "$run" world_max)" = 4 ] || fail "$run had at most $(report "$run" world_max) workers"
+  [ "$(in_events "$run" member_lost)" -eq 0 ] || fail "$run lost somebody"
+  worlds=$(grep -o '"world":[0-9]*' "$run/steps.jsonl" | uniq | tr -dc '0-9\n' | tr '\n' ' ')
+  [ "$worlds" = '2 3 4 ' ] || fail "$run had worlds of $worlds, not of 2, 3 and 4"
+  [ "$(report "$run" steps_redone)" = 0 ] || fail "$run did $(report "$run" steps_redone) steps again"
+  echo "$run: worlds of ${worlds}the same bits"
+}
+
+[ $# -gt 0 ] || { set -- kill coordinator freeze grow; [ "${COORDINATOR:-0}" != 1 ] || set -- coordinator; }
+for part; do
+  case $part in
+    kill) kill_again_and_again kill "$kills" "${STEPS:-$((kills * 250 + 250))}" 0 ;;
+    coordinator)
+      n=$(((kills + 2) / 3))
+      [ "${COORDINATOR:-0}" != 1 ] || n=$kills
+      kill_again_and_again coordinator "$n" "${STEPS:-$((n * 250 + 250))}" 1 ;;
+    freeze) stand_still freeze "${STEPS:-3000}" ;;
+    grow) grow_by_hand grow "${STEPS:-600}" ;;
+    *) fail "there is no part $part" ;;
+  esac
+done
