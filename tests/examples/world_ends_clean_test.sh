@@ -5,7 +5,7 @@
 # Usage: world_ends_clean_test.sh PROGRAM
 set -euo pipefail
 
-program=$1
+program=$(readlink -f -- "$1")
 source "$(dirname -- "$(readlink -f -- "$0")")/tiny_world.sh"
 mkdir tmp
 export TMPDIR=$work/tmp

@@ -4,7 +4,7 @@
 # Usage: world_refuses_test.sh PROGRAM
 set -euo pipefail
 
-program=$1
+program=$(readlink -f -- "$1")
 source "$(dirname -- "$(readlink -f -- "$0")")/tiny_world.sh"
 tiny_config llama 1000000 >long.toml
 tiny_config llama 40 >short.toml

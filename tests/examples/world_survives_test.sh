@@ -10,7 +10,7 @@
 #   VERBOSE=1       a line for each fault
 set -euo pipefail
 
-program=$1
+program=$(readlink -f -- "$1")
 shift
 source "$(dirname -- "$(readlink -f -- "$0")")/tiny_world.sh"
 kills=${KILLS:-6}
@@ -22,9 +22,9 @@ tiny_config llama 1000000 >run.toml
 calm=(--set fault_tolerance.max_restarts=-1 --set fault_tolerance.restart_window_seconds=0.5)
 
 tell() { [ -z "${VERBOSE:-}" ] || echo "$*"; }
-newest_plan() { ls "$1"/plans/*.json | sort | tail -n 1; }
+newest_plan() { ls "$1"/plans/plan-* 2>/dev/null | grep "plan-[0-9]*$" | sort | tail -n 1; }
 # Newest plan: what it says of itself and of the members.
-of_plan() { grep -o "\"$2\": *\"*[^,\"]*" "$(newest_plan "$1")" | head -n 1 | sed 's/.*: *"*//'; }
+of_plan() { grep -o "\"$2\": *\"*[^,\"]*" "$(newest_plan "$1")" 2>/dev/null | head -n 1 | sed "s/.*: *\"*//"; }
 names_in_plan() { grep -o '"name": *"[^"]*"' "$(newest_plan "$1")" | sed 's/.*"\(worker-[0-9]*\)"/\1/' | sort; }
 coordinator_of() {
   local id
@@ -46,9 +46,9 @@ whole() {
   local until=$(($(milliseconds) + 1000 * ${3:-30})) last
   while true; do
     last=$(tail -n 1 "$1/steps.jsonl" 2>/dev/null) || last=''
-    if [[ $last == *"\"world\":$2,"* && $last == *"\"generation\":$(of_plan "$1" generation),"* ]]; then return; fi
+    if [[ $last == *"\"world\":$2,"* && $last == *"\"generation\":$(of_plan "$1" plan),"* ]]; then return; fi
     kill -0 "$launcher" 2>/dev/null || fail "$1 ended too early (STEPS=N makes it longer): $(cat "$1.err"); $(tail -n 3 "$1/events.jsonl")"
-    [ "$(milliseconds)" -le "$until" ] || fail "$1 has not $2 workers again: $last; plan $(of_plan "$1" generation); $(cat "$1.err")"
+    [ "$(milliseconds)" -le "$until" ] || fail "$1 has not $2 workers again: $last; plan $(of_plan "$1" plan); $(cat "$1.err")"
     sleep 0.02
   done
 }
@@ -75,7 +75,7 @@ distribution() {
 }
 
 kill_again_and_again() {  # RUN KILLS STEPS COORDINATOR_ONLY
-  local run=$1 n victim process names
+  local run=$1 n victim process names until
   begin "$run" 4 "$3"
   for n in $(seq "$2"); do
     whole "$run" 4
@@ -85,11 +85,12 @@ kill_again_and_again() {  # RUN KILLS STEPS COORDINATOR_ONLY
     process=$(process_of "$victim")
     [ -n "$process" ] || fail "$run: $victim has no process before kill $n: $(cat "$run.err")"
     kill -KILL "$process"
-    tell "$run: kill $n of $victim (process $process) in step $(wc -l <"$run/steps.jsonl"), coordinator $(coordinator_of "$run")"
-    # It is lost when the newest plan has another life of it, or has done without it.
-    until [ "$(process_of "$victim")" != "$process" ]; do sleep 0.01; done
+    tell "$run: kill $n of $victim (process $process) after step $(wc -l <"$run/steps.jsonl"), coordinator $(coordinator_of "$run")"
+    until=$(($(milliseconds) + 20000))
     until [ "$(in_events "$run" recovered)" -ge "$n" ]; do
       kill -0 "$launcher" 2>/dev/null || fail "$run ended after kill $n: $(cat "$run.err")"
+      [ "$(milliseconds)" -le "$until" ] || fail "$run: nothing is committed 20 s after kill $n, of $victim: $(cat "$run.err")
+$(tail -n 4 "$run/events.jsonl")"
       sleep 0.02
     done
   done
@@ -113,14 +114,14 @@ stand_still() {  # RUN STEPS
       victim=$(coordinator_of "$run")
       if [ "$who" = a-worker ]; then victim=$(names_in_plan "$run" | grep -vx "$victim" | head -n 1); fi
       process=$(process_of "$victim")
-      plan=$(of_plan "$run" generation)
+      plan=$(of_plan "$run" plan)
       kill -STOP "$process"
       sleep "$how_long"
       kill -CONT "$process" 2>/dev/null || true
       tell "$run: $victim stood still for $how_long s"
       if [ "$how_long" = 0.5 ]; then
         sleep 0.3
-        [ "$(of_plan "$run" generation)" = "$plan" ] || fail "$run: the plan changed as $victim stood still for half a second"
+        [ "$(of_plan "$run" plan)" = "$plan" ] || fail "$run: the plan changed as $victim stood still for half a second"
         [ "$(in_events "$run" member_lost)" -eq "$lost" ] || fail "$run: $victim is lost after half a second: $(grep member_lost "$run/events.jsonl")"
         continue
       fi
