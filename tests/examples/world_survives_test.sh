@@ -41,14 +41,21 @@ begin() {  # RUN WORKERS STEPS ARGUMENT...
   launcher=$!
   started+=("$launcher")
 }
-# whole RUN WORKERS [SECONDS]: waits until so many compute steps under the newest plan, which then hold all that they must hold.
+# whole RUN WORKERS: waits until so many compute steps under the newest plan, and every block has its copy.
 whole() {
-  local until=$(($(milliseconds) + 1000 * ${3:-30})) last
+  local until=$(($(milliseconds) + 20000)) last plan
   while true; do
     last=$(tail -n 1 "$1/steps.jsonl" 2>/dev/null) || last=''
-    if [[ $last == *"\"world\":$2,"* && $last == *"\"generation\":$(of_plan "$1" plan),"* ]]; then return; fi
-    kill -0 "$launcher" 2>/dev/null || fail "$1 ended too early (STEPS=N makes it longer): $(cat "$1.err"); $(tail -n 3 "$1/events.jsonl")"
-    [ "$(milliseconds)" -le "$until" ] || fail "$1 has not $2 workers again: $last; plan $(of_plan "$1" plan); $(cat "$1.err")"
+    plan=$(newest_plan "$1") || plan=''
+    if [[ $last == *"\"world\":$2,"* && $last == *"\"generation\":$(of_plan "$1" plan),"* ]] && ! grep -q '"backups":\[\]' "$plan"; then
+      return 0
+    fi
+    kill -0 "$launcher" 2>/dev/null || fail "$1 ended too early (STEPS=N makes it longer) or was not whole with $2 workers: $(cat "$1.err")
+$last
+$(basename "$plan"): $(sed -n '/"reason"/p; /"primary"/p' "$plan")"
+    [ "$(milliseconds)" -le "$until" ] || fail "$1 is not whole with $2 workers after 20 s: $(cat "$1.err")
+$last
+$(basename "$plan"): $(sed -n '/"reason"/p; /"primary"/p' "$plan")"
     sleep 0.02
   done
 }
