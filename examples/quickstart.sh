@@ -64,8 +64,8 @@ examples/fortunes_text.sh "$text" || fail 'the text could not be prepared (see a
 
 # Half way a worker is killed as a machine's failure would: at once, without a chance to save. With one
 # worker nobody would be left; a run that stands beyond half already was struck before.
-of_run() { grep -o "\"$2\": *[^,}]*" <<<"$1" | head -n 1 | sed 's/^[^:]*: *//; s/"//g'; }
-event_of() { grep "\"event\": *\"$1\"" "$run/events.jsonl" 2>/dev/null | tail -n +"$(($2 + 1))" | head -n 1; }
+field_of() { grep -oE "\"$2\": *(\"[^\"]*\"|[^,}]*)" <<<"$1" | head -n 1 | sed 's/^[^:]*: *//; s/"//g' || true; }
+event_of() { grep "\"event\": *\"$1\"" "$run/events.jsonl" 2>/dev/null | tail -n +"$(($2 + 1))" | head -n 1 || true; }
 events_of() { grep -c "\"event\": *\"$1\"" "$run/events.jsonl" 2>/dev/null || true; }
 done_steps() { wc -l 2>/dev/null <"$run/steps.jsonl" || echo 0; }
 worker_process() {  # of this script's launcher
@@ -90,11 +90,11 @@ kill_one_half_way() {
   done
   [ -n "$went" ] || return 0
   lost=$(event_of member_lost "${lost_before:-0}")
-  printf '\n== %s (process %s) was killed with SIGKILL after step %s\n' "$name" "$process" "$at"
-  echo "lost              $(of_run "$lost" member), by the others' account; they still hold a copy of everything it held"
-  echo "noticed           by $(of_run "$lost" noticed)"
-  LC_ALL=C printf 'went on           with step %s, committed %.0f ms after the loss was noticed; %s is started again and joins\n\n' \
-    "$(of_run "$went" step)" "$(of_run "$went" recover_ms)" "$name"
+  printf '\n== a worker was killed with SIGKILL, after step %s\n' "$at"
+  echo "lost              $(field_of "$lost" member) (process $process); the others hold a copy of everything it held"
+  echo "noticed           $(field_of "$lost" noticed)"
+  LC_ALL=C printf 'went on           step %s was committed %.0f ms after that, with the same bits as if nothing had been\n\n' \
+    "$(field_of "$went" step)" "$(field_of "$went" recover_ms)"
 }
 all_steps=${steps:-$(sed -n 's/^steps = //p' examples/quickstart.toml | head -n 1)}
 killer=''
