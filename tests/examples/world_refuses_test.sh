@@ -55,9 +55,6 @@ copy other-config
 sed -i 's/^lr = .*/lr = 0.02/' other-config/config.toml
 refused other-config 78 'config' -- $(join other-config)
 
-copy twin
-refused twin 78 'goes on with 2 members' 'worker-1 is another process' -- $(join twin)
-
 copy nobody
 sed -i "s/\"port\": $port/\"port\": 1/" nobody/address
 sed -i 's/^init_timeout_seconds = .*/init_timeout_seconds = 2.0/' nobody/config.toml

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # A run outlives its workers: SIGKILL, again and again and at moments drawn from a seed, SIGSTOP for longer and for shorter than anybody
-# waits, and workers that a person adds. Each time it goes on with the same bits as one worker alone that nobody disturbs, does at most
-# the step under way again, loses no committed step, and has as many workers as before.
+# waits, workers that a person adds, and one that takes another's place. Each time it goes on with the bits of one worker alone that
+# nobody disturbs, does at most the step under way again, loses no committed step, and has as many workers as before.
 # Usage: world_survives_test.sh PROGRAM [PART...]
-#   PART            kill, coordinator, freeze or grow; all of them if none is named
+#   PART            grow, kill, coordinator, freeze or replace; all of them if none is named
 #   KILLS=6         so many kills (coordinator: a third), COORDINATOR=1: of the coordinator only
 #   SEED            draws victims and moments; printed
-#   STEPS=N         length of the run, for machines on which it ends too early
 #   VERBOSE=1       a line for each fault
 set -euo pipefail
 
@@ -34,10 +33,9 @@ coordinator_of() {
 process_of() { worker_named "$launcher" "$1"; }
 in_events() { grep -c "\"event\": *\"$2\"" "$1/events.jsonl" || true; }  # in_events RUN EVENT
 
-begin() {  # RUN WORKERS STEPS ARGUMENT...
+begin() {  # RUN WORKERS
   run=$1
-  "$program" train run.toml --run-dir "$run" --workers "$2" --quiet "${calm[@]}" --training.steps="$3" --lr_scheduler.total_steps="$3" \
-    "${@:4}" 2>"$run.err" &
+  "$program" train run.toml --run-dir "$run" --workers "$2" --quiet "${calm[@]}" 2>"$run.err" &
   launcher=$!
   started+=("$launcher")
 }
@@ -50,7 +48,7 @@ whole() {
     if [[ $last == *"\"world\":$2,"* && $last == *"\"generation\":$(of_plan "$1" plan),"* ]] && ! grep -q '"backups":\[\]' "$plan"; then
       return 0
     fi
-    kill -0 "$launcher" 2>/dev/null || fail "$1 ended too early (STEPS=N makes it longer) or was not whole with $2 workers: $(cat "$1.err")
+    kill -0 "$launcher" 2>/dev/null || fail "$1 ended too early and was not whole with $2 workers: $(cat "$1.err")
 $last
 $(basename "$plan"): $(sed -n '/"reason"/p; /"primary"/p' "$plan")"
     [ "$(milliseconds)" -le "$until" ] || fail "$1 is not whole with $2 workers after 20 s: $(cat "$1.err")
@@ -59,18 +57,22 @@ $(basename "$plan"): $(sed -n '/"reason"/p; /"primary"/p' "$plan")"
     sleep 0.02
   done
 }
-# ended RUN: it reaches its last step and has everything that one worker alone has.
+# ended RUN REDONE: told to stop it saves, goes on to its last step, and has everything that one worker alone has.
 ended() {
-  local code=0 run=$1 steps=$2 redone=$3
+  local code=0 steps
+  "$program" stop "$1" >/dev/null
   wait "$launcher" || code=$?
-  [ "$code" -eq 0 ] || fail "$run ended with $code: $(cat "$run.err")"
-  started=()
-  [ "$(report "$run" exit)" = 0 ] || fail "$run: exit $(report "$run" exit) in report.json"
-  diff <(seq "$steps") <(sed 's/^{"step": *\([0-9]*\).*/\1/' "$run/steps.jsonl") >gaps || fail "$run has not each step once: $(head gaps)"
-  [ -d alone-"$steps" ] || "$program" train run.toml --run-dir alone-"$steps" --quiet --training.steps="$steps" --lr_scheduler.total_steps="$steps"
-  same_bits alone-"$steps" "$run"
-  [ "$(report "$run" committed_steps_lost)" = 0 ] || fail "$run lost $(report "$run" committed_steps_lost) committed steps"
-  [ "$(report "$run" steps_redone)" -le "$redone" ] || fail "$run did $(report "$run" steps_redone) steps again, after $redone losses"
+  [ "$code" -eq 75 ] || fail "$1 ended with $code, not 75: $(cat "$1.err")"
+  [ "$(report "$1" committed_steps_lost)" = 0 ] || fail "$1 lost $(report "$1" committed_steps_lost) committed steps"
+  redone=$(report "$1" steps_redone) plans=$(report "$1" generations)
+  [ "$redone" -le "$2" ] || fail "$1 did $redone steps again, after $2 losses"
+  [ "$(report "$1" world_max)" = 4 ] || fail "$1 had at most $(report "$1" world_max) workers"
+  steps=$(($(wc -l <"$1/steps.jsonl") + 10))
+  "$program" train run.toml --run-dir "$1" --workers 2 --quiet --training.steps="$steps" 2>>"$1.err" || fail "$1 ended with $?: $(cat "$1.err")"
+  [ "$(report "$1" exit)" = 0 ] || fail "$1: exit $(report "$1" exit) in report.json"
+  diff <(seq "$steps") <(sed 's/^{"step": *\([0-9]*\).*/\1/' "$1/steps.jsonl") >gaps || fail "$1 has not each step once: $(head gaps)"
+  "$program" train run.toml --run-dir "$1-alone" --quiet --training.steps="$steps"
+  same_bits "$1-alone" "$1"
 }
 # distribution RUN EVENT KEY: of the numbers that these events have.
 distribution() {
@@ -81,14 +83,14 @@ distribution() {
       printf "  %-12s p50 %.1f  p99 %.1f  max %.1f ms (%d)\n", name, p50, p99, v[NR], NR }'
 }
 
-kill_again_and_again() {  # RUN KILLS STEPS COORDINATOR_ONLY
+kill_again_and_again() {  # RUN KILLS COORDINATOR_ONLY
   local run=$1 n victim process names until
-  begin "$run" 4 "$3"
+  begin "$run" 4
   for n in $(seq "$2"); do
     whole "$run" 4
     sleep "0.$(printf %03d $((RANDOM % 400)))"
     victim=$(coordinator_of "$run")
-    if [ "$4" != 1 ]; then names=($(names_in_plan "$run")) && victim=${names[$((RANDOM % ${#names[@]}))]}; fi
+    if [ "$3" != 1 ]; then names=($(names_in_plan "$run")) && victim=${names[$((RANDOM % ${#names[@]}))]}; fi
     process=$(process_of "$victim")
     [ -n "$process" ] || fail "$run: $victim has no process before kill $n: $(cat "$run.err")"
     kill -KILL "$process"
@@ -102,19 +104,18 @@ $(tail -n 4 "$run/events.jsonl")"
     done
   done
   whole "$run" 4
-  tell "$run: whole again in step $(wc -l <"$run/steps.jsonl") of $3"
-  ended "$run" "$3" "$2"
+  tell "$run: whole again in step $(wc -l <"$run/steps.jsonl")"
+  ended "$run" "$2"
   [ "$(in_events "$run" recovered)" -eq "$2" ] || fail "$run recovered $(in_events "$run" recovered) times from $2 kills"
-  [ "$(report "$run" world_max)" = 4 ] || fail "$run had $(report "$run" world_max) workers"
-  echo "$run: $2 kills, $(report "$run" generations) plans, $(report "$run" steps_redone) steps redone, the same bits in $3 steps"
+  echo "$run: $2 kills, $plans plans, $redone steps redone, the same bits in $(report "$run" steps) steps"
   distribution "$run" member_lost detect_ms
   distribution "$run" recovered unblock_ms
   distribution "$run" recovered recover_ms
 }
 
-stand_still() {  # RUN STEPS
-  local run=$1 victim process lost=0
-  begin "$run" 4 "$2"
+stand_still() {  # RUN
+  local run=$1 victim process plan who how_long lost=0
+  begin "$run" 4
   for who in a-worker the-coordinator; do
     for how_long in 0.5 6; do
       whole "$run" 4
@@ -140,16 +141,15 @@ stand_still() {  # RUN STEPS
     done
   done
   whole "$run" 4
-  tell "$run: whole again in step $(wc -l <"$run/steps.jsonl") of $2"
-  ended "$run" "$2" "$lost"
-  echo "$run: half a second changes nothing, after six another life goes on; $(report "$run" steps_redone) steps redone, the same bits"
+  ended "$run" "$lost"
+  echo "$run: half a second changes nothing, after six another life goes on; $redone steps redone, the same bits"
   distribution "$run" recovered recover_ms
 }
 
-grow_by_hand() {  # RUN STEPS
+grow_by_hand() {  # RUN
   local run=$1 k code
   local -a added=()
-  begin "$run" 2 "$2"
+  begin "$run" 2
   for k in 2 3; do
     whole "$run" "$k"
     "$program" worker "$run/config.toml" --run-dir "$run" --name "worker-$k" --quiet 2>"$run.$k.err" &
@@ -158,30 +158,44 @@ grow_by_hand() {  # RUN STEPS
     whole "$run" $((k + 1))
     tell "$run: worker-$k computes from step $(wc -l <"$run/steps.jsonl") on"
   done
-  ended "$run" "$2" 0
+  [ "$(in_events "$run" member_lost)" -eq 0 ] || fail "$run lost somebody: $(grep member_lost "$run/events.jsonl")"
+  worlds=$(grep -o '"world":[0-9]*' "$run/steps.jsonl" | uniq | tr -dc '0-9\n' | tr '\n' ' ')
+  [ "$worlds" = '2 3 4 ' ] || fail "$run had worlds of $worlds, not of 2, 3 and 4"
+  ended "$run" 0
   for k in 0 1; do
     code=0
     wait "${added[$k]}" || code=$?
-    [ "$code" -eq 0 ] || fail "worker-$((k + 2)), which was added, ended with $code: $(cat "$run.$((k + 2)).err")"
+    [ "$code" -eq 75 ] || fail "worker-$((k + 2)), which was added, ended with $code, not 75: $(cat "$run.$((k + 2)).err")"
   done
-  [ "$(report "$run" world_max)" = 4 ] || fail "$run had at most $(report "$run" world_max) workers"
-  [ "$(in_events "$run" member_lost)" -eq 0 ] || fail "$run lost somebody"
-  worlds=$(grep -o '"world":[0-9]*' "$run/steps.jsonl" | uniq | tr -dc '0-9\n' | tr '\n' ' ')
-  [ "$worlds" = '2 3 4 ' ] || fail "$run had worlds of $worlds, not of 2, 3 and 4"
-  [ "$(report "$run" steps_redone)" = 0 ] || fail "$run did $(report "$run" steps_redone) steps again"
   echo "$run: worlds of ${worlds}the same bits"
 }
 
-[ $# -gt 0 ] || { set -- kill coordinator freeze grow; [ "${COORDINATOR:-0}" != 1 ] || set -- coordinator; }
+# A process with the name of one that lives takes its place.
+replace_one() {  # RUN
+  local run=$1 former
+  begin "$run" 4
+  whole "$run" 4
+  former=$(process_of worker-2)
+  "$program" worker "$run/config.toml" --run-dir "$run" --name worker-2 --quiet 2>"$run.2.err" &
+  started+=($!)
+  for _ in $(seq 500); do kill -0 "$former" 2>/dev/null || break; sleep 0.02; done
+  ! kill -0 "$former" 2>/dev/null || fail "$run: the process of worker-2 that another one has replaced goes on: $(cat "$run.err")"
+  whole "$run" 4
+  ended "$run" "$(in_events "$run" member_lost)"
+  echo "$run: a newer process has replaced one that lived, $redone steps redone, the same bits"
+}
+
+[ $# -gt 0 ] || { set -- grow kill coordinator freeze replace; [ "${COORDINATOR:-0}" != 1 ] || set -- coordinator; }
 for part; do
   case $part in
-    kill) kill_again_and_again kill "$kills" "${STEPS:-$((kills * 250 + 250))}" 0 ;;
+    kill) kill_again_and_again kill "$kills" 0 ;;
     coordinator)
       n=$(((kills + 2) / 3))
       [ "${COORDINATOR:-0}" != 1 ] || n=$kills
-      kill_again_and_again coordinator "$n" "${STEPS:-$((n * 250 + 250))}" 1 ;;
-    freeze) stand_still freeze "${STEPS:-3000}" ;;
-    grow) grow_by_hand grow "${STEPS:-600}" ;;
+      kill_again_and_again coordinator "$n" 1 ;;
+    freeze) stand_still freeze ;;
+    grow) grow_by_hand grow ;;
+    replace) replace_one replace ;;
     *) fail "there is no part $part" ;;
   esac
 done
