@@ -61,6 +61,9 @@ $(basename "$plan"): $(sed -n '/"reason"/p; /"primary"/p' "$plan")"
 ended() {
   local code=0 steps
   "$program" stop "$1" >/dev/null
+  for _ in $(seq 1000); do kill -0 "$launcher" 2>/dev/null || break; sleep 0.02; done
+  ! kill -0 "$launcher" 2>/dev/null || fail "$1 was told to stop and goes on after 20 s: $(cat "$1.err")
+$(tail -n 2 "$1/events.jsonl")"
   wait "$launcher" || code=$?
   [ "$code" -eq 75 ] || fail "$1 ended with $code, not 75: $(cat "$1.err")"
   [ "$(report "$1" committed_steps_lost)" = 0 ] || fail "$1 lost $(report "$1" committed_steps_lost) committed steps"
