@@ -16,9 +16,15 @@ grep -q '^validation loss  *[0-9.]*' log || fail 'no validation loss was shown'
 [ "$(grep -c loss log)" -gt 5 ] || fail 'no progress was visible'
 [ "$(wc -c <'a place/quickstart-sample.txt')" -gt 1000 ] || fail 'no sample was written'
 
-[ "$(grep -c '"world":4' 'a place/quickstart/steps.jsonl')" -eq 600 ] || fail 'not every step was computed by four workers'
+[ "$(wc -l <'a place/quickstart/steps.jsonl')" -eq 600 ] || fail 'not every step was recorded'
+for line in '^== a worker was killed with SIGKILL, after step 3[0-9][0-9]$' '^lost  *worker-3 (process [0-9]*)' '^noticed  *[^ ]' \
+  '^went on  *step 3[0-9][0-9] was committed [0-9]* ms after that'; do
+  [ "$(grep -c "$line" log)" -eq 1 ] || fail "not once said: $line"
+done
+[ "$(grep -c '"event": *"recovered"' 'a place/quickstart/events.jsonl')" -eq 1 ] || fail 'the run did not go on after a loss'
+tail -n 1 'a place/quickstart/steps.jsonl' | grep -q '"world":4,' || fail 'the worker that was killed did not come back'
 
-# The number of workers is no part of the recipe.
+# The number of workers is no part of the recipe, nor is the loss of one.
 for workers in 1 3; do
   "$script" --program "$program" --out "with $workers" --steps 60 --workers "$workers" >>log
   [ "$workers" = 1 ] || "$program" diff 'with 1/quickstart' "with $workers/quickstart" | grep -q 'same bits' ||
@@ -27,6 +33,7 @@ done
 
 # The same command again finds the run finished, trains nothing and ends well.
 "$script" --program "$program" --out 'a place' --steps 600 --check >again
+if grep -q 'was killed' again; then fail 'a finished run was struck again'; fi
 steps=$(wc -l <'a place/quickstart/steps.jsonl')
 [ "$steps" -eq 600 ] || fail "the second start changed the records: $steps steps"
 

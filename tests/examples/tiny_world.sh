@@ -4,10 +4,16 @@
 work=$(mktemp -d)
 cd -- "$work"
 started=()  # processes that must not outlive the test
+# The workers of a launcher are its children, each in a process group of its own.
+workers_of() { cat "/proc/$1/task/$1/children" 2>/dev/null || true; }
 cleanup() {
-  local p
-  for p in "${started[@]}"; do kill -KILL "$p" 2>/dev/null || true; done
-  rm -rf -- "$work"
+  local p w
+  for p in "${started[@]}"; do
+    # A launcher's workers are told by the kernel to save and end; after a failure nobody waits for that.
+    for w in $(workers_of "$p"); do kill -KILL "$w" 2>/dev/null || true; done
+    kill -KILL "$p" 2>/dev/null || true
+  done
+  [ -n "${KEEP:-}" ] || rm -rf -- "$work"
 }
 trap cleanup EXIT
 fail() { echo "$*"; exit 1; }
@@ -74,6 +80,13 @@ until_steps() {
     [ "$n" -ge "$2" ] && return
     kill -0 "$3" 2>/dev/null || fail "$1 ended before step $2: $(cat "$1.err" 2>/dev/null)"
     sleep 0.01
+  done
+}
+
+worker_named() {  # LAUNCHER NAME: the process that is this worker now
+  local p
+  for p in $(workers_of "$1"); do
+    if tr '\0' ' ' 2>/dev/null <"/proc/$p/cmdline" | grep -q -- "--name $2 "; then echo "$p"; fi
   done
 }
 

@@ -4,7 +4,7 @@
 # Usage: world_bits_test.sh PROGRAM
 set -euo pipefail
 
-program=$1
+program=$(readlink -f -- "$1")
 source "$(dirname -- "$(readlink -f -- "$0")")/tiny_world.sh"
 
 worlds='1:2:0 2:1:1 3:2:2 4:1:0 6:1:2 7:1:1'

@@ -4,7 +4,7 @@
 # Usage: world_output_test.sh PROGRAM
 set -euo pipefail
 
-program=$1
+program=$(readlink -f -- "$1")
 source "$(dirname -- "$(readlink -f -- "$0")")/tiny_world.sh"
 tiny_config llama 95 >run.toml
 "$program" train run.toml --run-dir run --workers 3 >out 2>err || fail "the run ended with $?: $(cat err)"

@@ -4,7 +4,7 @@
 # Usage: world_refuses_test.sh PROGRAM
 set -euo pipefail
 
-program=$1
+program=$(readlink -f -- "$1")
 source "$(dirname -- "$(readlink -f -- "$0")")/tiny_world.sh"
 tiny_config llama 1000000 >long.toml
 tiny_config llama 40 >short.toml
@@ -54,9 +54,6 @@ refused other-run 78 "$(run_of busy)" '0123456789abcdef' -- $(join other-run)
 copy other-config
 sed -i 's/^lr = .*/lr = 0.02/' other-config/config.toml
 refused other-config 78 'config' -- $(join other-config)
-
-copy twin
-refused twin 78 'goes on with 2 members' 'worker-1 is another process' -- $(join twin)
 
 copy nobody
 sed -i "s/\"port\": $port/\"port\": 1/" nobody/address

@@ -4,7 +4,7 @@
 # Usage: world_resumes_test.sh PROGRAM
 set -euo pipefail
 
-program=$1
+program=$(readlink -f -- "$1")
 source "$(dirname -- "$(readlink -f -- "$0")")/tiny_world.sh"
 steps=300
 tiny_config llama $steps >run.toml
