@@ -40,8 +40,8 @@ bool member::turn() {
   return loop_->run_ready() || moved;
 }
 
-void member::ask_to_stop(const std::string& why) {
-  if (worker_) caf::anon_send(worker_, stop_asked{why});
+void member::ask_to_stop(const std::string& why, bool whole_run) {
+  if (worker_) caf::anon_send(worker_, stop_asked{why, whole_run});
 }
 
 }  // namespace troupe::actors

@@ -41,7 +41,8 @@ class member {
   // True if anything happened.
   bool turn();
   std::optional<time_since_start> next_timer() const { return loop_->next_timer(); }
-  void ask_to_stop(const std::string& why);
+  // The whole run is to stop, or this member alone to leave it.
+  void ask_to_stop(const std::string& why, bool whole_run);
 
   const std::optional<ending>& ended() const { return ended_; }
   loop& driver() { return *loop_; }

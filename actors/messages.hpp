@@ -23,6 +23,12 @@ struct incoming {
   protocol::message what;
 };
 
+// To the worker: for a member that this one has had nothing to say to in this plan.
+struct to_be_linked {
+  member_id to;
+  protocol::message what;
+};
+
 // To a peer: for the member it stands for.
 struct outgoing {
   protocol::message what;
@@ -136,6 +142,7 @@ struct job_failed {
 }  // namespace troupe::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::incoming)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::to_be_linked)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::load_step)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::step_loaded)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::compute_step)

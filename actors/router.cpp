@@ -26,7 +26,8 @@ void router::send(member_id to, protocol::message what) {
     return;
   }
   const auto it = peers_.find(to);
-  if (it != peers_.end()) caf::anon_send(it->second, outgoing{std::move(what)});
+  if (it != peers_.end()) return caf::anon_send(it->second, outgoing{std::move(what)});
+  if (worker) caf::anon_send(worker, to_be_linked{to, std::move(what)});
 }
 
 void router::broadcast(const protocol::message& what) {

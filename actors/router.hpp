@@ -34,7 +34,8 @@ class router {
   void remove_peer(member_id id) { peers_.erase(id); }
   const std::map<member_id, caf::actor>& peers() const { return peers_; }
 
-  // To another member through its peer, to this one directly.
+  // To another member through its peer, to this one directly. Of a member without a peer the worker
+  // is told: it makes one for a member of the plan.
   void send(member_id to, protocol::message what);
   void to_coordinator(protocol::message what) { send(coordinator_id_, std::move(what)); }
   // To every other member with a peer, then to this one.

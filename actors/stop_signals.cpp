@@ -11,10 +11,14 @@ namespace {
 
 std::atomic<int> first_notice{0};
 std::atomic<int> interrupts{0};
+std::atomic<pid_t> launcher{0};  // 0: none
+std::atomic<bool> run_is_meant{false};
 static_assert(std::atomic<int>::is_always_lock_free,
               "a signal handler may only use lock-free atomics");
 
-void notice(int signal) {
+void notice(int signal, siginfo_t* from, void*) {
+  const pid_t above = launcher.load();
+  if (above != 0 && from->si_pid == above) run_is_meant = true;
   int none = 0;
   first_notice.compare_exchange_strong(none, signal);
   if (signal == SIGINT && interrupts.fetch_add(1) >= 1)
@@ -37,11 +41,12 @@ sigset_t stop_signal_set() {
   return set;
 }
 
-void take_stop_signals() {
+void take_stop_signals(bool launched) {
+  if (launched) launcher = getppid();
   const sigset_t set = stop_signal_set();
   struct sigaction action {};
-  action.sa_handler = notice;
-  action.sa_flags = SA_RESTART;
+  action.sa_sigaction = notice;
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
   sigfillset(&action.sa_mask);
   for (int s = 1; s < NSIG; ++s) {
     if (sigismember(&set, s) == 1) sigaction(s, &action, nullptr);
@@ -51,5 +56,6 @@ void take_stop_signals() {
 }
 
 int stop_signal() { return first_notice.load(); }
+bool stop_means_the_run() { return run_is_meant.load(); }
 
 }  // namespace troupe::actors

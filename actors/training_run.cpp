@@ -86,10 +86,12 @@ std::optional<int> training_run::start() {
 }
 
 bool training_run::turn() {
-  if (!stop_passed_on_) {
+  if (!run_stop_passed_on_) {
     if (const int signal = around_.stop_signal(decided_); signal != 0) {
+      const bool run = !around_.stop_means_the_run || around_.stop_means_the_run();
+      if (run || !stop_passed_on_) member_->ask_to_stop(strsignal(signal), run);
       stop_passed_on_ = true;
-      member_->ask_to_stop(strsignal(signal));
+      run_stop_passed_on_ = run;
     }
   }
   return member_->turn();

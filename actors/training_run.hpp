@@ -53,6 +53,8 @@ struct run_surroundings {
   // The notice to stop that came first, 0 for none; asked again and again, with the number of steps
   // that are decided as far as this member knows.
   std::function<int(std::uint64_t)> stop_signal;
+  // Does the notice mean the whole run, and not this member alone? Empty: it always does.
+  std::function<bool()> stop_means_the_run = {};
   status_port* port = nullptr;           // where status and metrics are served; nothing: nowhere
   comm::transport* transport = nullptr;  // nothing: this member stays alone
   std::optional<comm::secret> secret = {};
@@ -135,7 +137,7 @@ class training_run {
   std::unique_ptr<record_writer> records_;
   std::unique_ptr<member> member_;
   std::unique_ptr<helper_thread> files_thread_;  // ends before what it works for
-  bool stop_passed_on_ = false;
+  bool stop_passed_on_ = false, run_stop_passed_on_ = false;
   std::uint64_t decided_ = 0;  // newest step, where this member coordinates
   std::optional<int> code_;
 };

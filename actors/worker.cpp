@@ -171,6 +171,7 @@ status worker_state::open_generation(protocol::plan plan) {
   collecting_.reset();
   missing_blocks_.clear();
   at_boundary_ = false;
+  noticed_ = {};
   take_state(share);
   return done{};
 }
@@ -241,7 +242,9 @@ void worker_state::begin_generation(const protocol::plan_member& me) {
   mail_->act_for(plan.number);
   link_to_neighbours();
   mail_->to_coordinator(protocol::bulk_address{bulk_->local_address()});
-  if (!stop_why_.empty()) mail_->to_coordinator(protocol::stop_wish{stop_why_});
+  if (!stop_why_.empty()) {
+    mail_->to_coordinator(protocol::stop_wish{stop_why_, whole_run_stops_});
+  }
   if (coordinates() && !newcomers_.empty()) want_change();
   if (coordinates() && !leaving_.empty()) let_them_leave();
   ready_if_complete();
@@ -302,7 +305,7 @@ void worker_state::take(const incoming& m) {
     return end_with({static_cast<exit_code>(bye->code), bye->why, false}, m.from == self());
   }
   if (const auto* wish = std::get_if<protocol::stop_wish>(&m.what)) {
-    return context_ ? wants_to_leave(m.from, wish->why) : stop(wish->why);
+    return context_ ? wants_to_leave(m.from, *wish) : stop(wish->why, wish->whole_run);
   }
   if (phase_ >= phase::ending) return;
   if (const auto* notice = std::get_if<protocol::plan_notice>(&m.what)) {
@@ -321,12 +324,15 @@ void worker_state::take(const incoming& m) {
 
 // --- ending ---
 
-void worker_state::stop(const std::string& why) {
+void worker_state::stop(const std::string& why, bool whole_run) {
   if (phase_ >= phase::ending) return;
   stop_why_ = why;
-  if (context_) return mail_->to_coordinator(protocol::stop_wish{why});
+  whole_run_stops_ |= whole_run;
+  const protocol::stop_wish wish{why, whole_run};
+  if (context_) return mail_->to_coordinator(wish);
   if (settings().convenes) return end_with({exit_code::interrupted, why, false});
-  if (!links_.empty()) return mail_->to_coordinator(protocol::stop_wish{why});
+  // Before there is a plan nobody can leave without the others missing it.
+  if (!links_.empty() && !settings().joins) return mail_->to_coordinator(wish);
   end_with({exit_code::interrupted, why, false});
 }
 
@@ -402,6 +408,7 @@ caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
   self->state.begin(self, *around);
   return {
       [self](const incoming& m) { self->state.take(m); },
+      [self](const to_be_linked& m) { self->state.link_and_send(m.to, m.what); },
       [self](const introduced& m) { self->state.met(m); },
       [self](const not_introduced& m) { self->state.not_met(m); },
       [self](const link_ended& m) { self->state.lost_link(m); },
@@ -423,7 +430,7 @@ caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
       [self](const state_loaded&) { self->state.loaded(); },
       [self](const peer_quiet& m) { self->state.quiet(m.who); },
       [self](const peer_failed& m) { self->state.fail(m.why); },
-      [self](const stop_asked& m) { self->state.stop(m.why); },
+      [self](const stop_asked& m) { self->state.stop(m.why, m.whole_run); },
       [self](const pulse& m) { self->state.beat(m.due); },
       [self](const dial_again& m) { self->state.dial(m.who); },
       [self](const end_now&) { self->state.end(); },

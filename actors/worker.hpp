@@ -64,6 +64,7 @@ caf::actor spawn_worker(caf::actor_system& system, const worker_surroundings& ar
 // To the worker: this process was asked to stop.
 struct stop_asked {
   std::string why;
+  bool whole_run = true;  // false: this member alone is to leave
 };
 
 }  // namespace troupe::actors

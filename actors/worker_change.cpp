@@ -271,6 +271,19 @@ void worker_state::uncovered(const std::vector<block_id>& blocks) {
                      "{}; the run can only go on from its newest checkpoint: start it again",
                      lost.size(), lost.size() == 1 ? "" : "s", text_of(lost.front()))});
   }
+  if (missing_blocks_.empty()) uncovered_since_ = now();
+  if (now() - uncovered_since_ > settings().wait_for_members) {
+    return fail(
+        {exit_code::too_few,
+         fmt::format("{} blocks of the model are held by members that have not answered for "
+                     "{} s (elastic.wait_timeout_seconds), the first is {}",
+                     blocks.size(), settings().wait_for_members / std::chrono::seconds(1),
+                     text_of(blocks.front()))});
+  }
+  if (!leaving_.empty() && (whole_run_stops_ || all_want_to_leave())) {
+    missing_blocks_ = blocks;
+    return stop_the_run();
+  }
   if (missing_blocks_ == blocks) return;
   missing_blocks_ = blocks;
   around_->coordination.records.visitor_refused(
@@ -284,7 +297,6 @@ void worker_state::published(const protocol::plan& plan) {
   const protocol::plan_notice notice{print_plan(plan)};
   for (const auto& [id, peer] : mail_->peers()) mail_->send(id, notice);
   adopt(plan);
-  noticed_ = {};
 }
 
 // The run directory is needed for a change alone; asked again until it answers.
@@ -300,11 +312,12 @@ void worker_state::not_published(const error& why) {
 // One that is told to leave hands over what it holds and goes. If all are told, as when the
 // launcher was or a batch system ends the job, nobody is left to take it: then the run stops. So
 // whoever comes first waits a moment for the others.
-void worker_state::wants_to_leave(member_id who, const std::string& why) {
-  if (!coordinates()) return mail_->to_coordinator(protocol::stop_wish{why});
+void worker_state::wants_to_leave(member_id who, const protocol::stop_wish& wish) {
+  if (!coordinates()) return mail_->to_coordinator(wish);
   if (context_->plan.find(who) == nullptr) return;
-  leaving_.emplace(who, why);
-  if (all_want_to_leave()) return stop_the_run();
+  leaving_.emplace(who, wish.why);
+  whole_run_stops_ |= wish.whole_run;
+  if (whole_run_stops_ || all_want_to_leave()) return stop_the_run();
   if (leave_window_open_) return;
   leave_window_open_ = true;
   actor_->delayed_send(self_, std::chrono::milliseconds(300), leave_window_over{});
@@ -317,14 +330,17 @@ bool worker_state::all_want_to_leave() const {
 }
 
 void worker_state::stop_the_run() {
-  const std::string& why = leaving_.begin()->second;
-  if (coordinator_) caf::anon_send(coordinator_, incoming{self(), protocol::stop_wish{why}});
+  const std::string why = leaving_.begin()->second;
+  const protocol::stop_wish wish{why, true};
+  if (coordinator_) return caf::anon_send(coordinator_, incoming{self(), wish});
+  // Between two plans. If the next one cannot be made, nothing can be agreed on any more.
+  if (!missing_blocks_.empty()) end_with({exit_code::interrupted, why, false});
 }
 
 void worker_state::let_them_leave() {
   leave_window_open_ = false;
   if (phase_ >= phase::ending || !coordinates() || context_->over || leaving_.empty()) return;
-  if (all_want_to_leave()) return stop_the_run();
+  if (whole_run_stops_ || all_want_to_leave()) return stop_the_run();
   const protocol::plan aim = protocol::aim_of(context_->plan, next_settings(context_->plan));
   copies_wanted wanted;
   for (const protocol::block_copy& c : protocol::copies_to(aim, context_->plan)) {

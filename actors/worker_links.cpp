@@ -150,6 +150,20 @@ void worker_state::links_to(member_id who) {
   if (known) dial_after(context_ ? pause : std::chrono::nanoseconds(0), who);
 }
 
+// Control links are made to those whom the plan makes this member talk to; a copy may come from
+// anybody.
+void worker_state::link_and_send(member_id to, const protocol::message& what) {
+  if (!context_ || context_->over || phase_ >= phase::ending) return;
+  const protocol::plan_member* listed = context_->plan.find(to);
+  if (listed == nullptr || is_gone(*listed) || mail_->peers().contains(to)) {
+    if (mail_->peers().contains(to)) mail_->send(to, what);
+    return;
+  }
+  (void)peer_of(to, listed->life);
+  mail_->send(to, what);
+  if (!links_.contains(to)) links_to(to);
+}
+
 void worker_state::links_to_later(member_id who) {
   (void)redial_->missing(who, now());
   dial_after(settings().suspect / 4, who);
@@ -183,6 +197,10 @@ void worker_state::not_met(const not_introduced& m) {
   if (!m.refused) {
     const std::chrono::nanoseconds pause = redial_->failed(who, m.reached, now(), silence());
     if (pause != redial::never) return dial_after(pause, who);
+  }
+  if (context_ && m.refused) {
+    // Another process has this member's place: it goes, as one that leaves does.
+    return end_unlisted({exit_code::interrupted, "this process is not wanted any more: " + m.why});
   }
   if (context_) {
     lose(who, m.why);

@@ -57,6 +57,7 @@ class worker_state {
     ready_if_complete();
   }
   void take(const incoming& m);
+  void link_and_send(member_id to, const protocol::message& what);
 
   // From plan to plan.
   void want_change();
@@ -75,7 +76,7 @@ class worker_state {
   void lost_link(const link_ended& m);
   void dial(member_id who);
   void fail(const error& why);
-  void stop(const std::string& why);
+  void stop(const std::string& why, bool whole_run);
   void quiet(member_id who) {
     talking_.erase(who);
     end_if_quiet();
@@ -144,7 +145,7 @@ class worker_state {
   void take(member_id from, const protocol::collect& m);
   void take(member_id from, const protocol::promise& m);
   void take(member_id from, const protocol::member_gone& m);
-  void wants_to_leave(member_id who, const std::string& why);
+  void wants_to_leave(member_id who, const protocol::stop_wish& wish);
   bool all_want_to_leave() const;
   void stop_the_run();
   void leave();
@@ -180,6 +181,7 @@ class worker_state {
   std::set<member_id> absent_;  // of the others: without a link before there is a plan
   bool publishing_ = false;
   std::string stop_why_;
+  bool whole_run_stops_ = false;
 
   // What is kept from before the context of a plan to after it.
   std::shared_ptr<router> mail_;
@@ -215,6 +217,7 @@ class worker_state {
   std::optional<protocol::collection> collecting_;
   std::optional<protocol::plan> next_;  // to be adopted once no update runs
   std::string collect_why_;
+  time_since_start uncovered_since_{};
   std::vector<block_id> missing_blocks_;  // told already
   bool publishing_next_ = false, at_boundary_ = false;
   time_since_start noticed_{}, unblocked_{};  // of the change that is under way

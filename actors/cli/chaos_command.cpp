@@ -209,7 +209,7 @@ int chaos_command(arguments args, std::ostream& out, std::ostream& err) {
     if (!free) return fail(free.failure(), err);
     directory = *free;
   }
-  take_stop_signals();
+  take_stop_signals(false);
   return chaos_runs(*s, std::move(*p), json, out, err).run(directory);
 }
 

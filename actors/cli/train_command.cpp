@@ -267,7 +267,7 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   if (const int code = check_resume(options, err); code != 0) return code;
   if (status own = check_member_keys(sets); !own) return fail(own.failure(), err);
   if (status sound = wish.check(); !sound) return fail(sound.failure(), err);
-  take_stop_signals();
+  take_stop_signals(wish.lock_fd >= 0);
   // The effective config says everything; environment variables were taken in by the launcher.
   result<config::loaded> loaded =
       config::load({.file = options.config, .text = {}, .environment = {}, .overrides = sets});
@@ -296,6 +296,7 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
                          .clock = real_clock(),
                          .screen = screen,
                          .stop_signal = [](std::uint64_t) { return stop_signal(); },
+                         .stop_means_the_run = [] { return stop_means_the_run(); },
                          .port = &port,
                          .transport = transport->get(),
                          .secret = *key});

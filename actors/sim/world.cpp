@@ -257,7 +257,7 @@ void world::run(time_since_start at_most) {
 }
 
 void world::stop(std::size_t i, const std::string& why) {
-  members_[i]->body->ask_to_stop(why);
+  members_[i]->body->ask_to_stop(why, false);
   mark(i);
 }
 

@@ -85,6 +85,7 @@ class world {
   memory_store& store() { return store_; }
   const memory_store& store() const { return store_; }
   comm::simulated_network& network() { return network_; }
+  // The member is told to leave.
   void stop(std::size_t i, const std::string& why);
   // The process is gone, as after SIGKILL.
   void kill(std::size_t i, std::optional<std::chrono::nanoseconds> noticed_after);

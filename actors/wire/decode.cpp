@@ -203,9 +203,11 @@ result<protocol::message> get(schema::Message::Reader from, std::size_t words) {
         return error{exit_code::bad_data, fmt::format("there is no phase {}", doing)};
       return message(protocol::heartbeat{m.getStep(), static_cast<phase>(doing)});
     }
-    case tag::STOP_WISH:
+    case tag::STOP_WISH: {
       static_assert(is_at<message, protocol::stop_wish, tag::STOP_WISH>);
-      return message(protocol::stop_wish{get(from.getStopWish())});
+      const auto m = from.getStopWish();
+      return message(protocol::stop_wish{get(m.getWhy()), m.getWholeRun()});
+    }
     case tag::FAREWELL: {
       static_assert(is_at<message, protocol::farewell, tag::FAREWELL>);
       const auto m = from.getFarewell();

@@ -263,9 +263,11 @@ void put(message_builder root, const protocol::heartbeat& from) {
   to.setDoing(static_cast<schema::Phase>(doing));
 }
 
-void put(message_builder to, const protocol::stop_wish& from) {
-  const auto& [why] = from;
-  to.setStopWish(text(why));
+void put(message_builder root, const protocol::stop_wish& from) {
+  const auto& [why, whole_run] = from;
+  auto to = root.initStopWish();
+  to.setWhy(text(why));
+  to.setWholeRun(whole_run);
 }
 
 void put(message_builder root, const protocol::farewell& from) {

@@ -27,7 +27,7 @@ struct Message {
       step @12 :UInt64;
       doing @13 :Phase;
     }
-    stopWish @14 :Text;
+    stopWish @14 :StopWish;
     farewell @15 :Farewell;
     addressTable @16 :List(MemberAddress);
     collect @17 :Collect;
@@ -128,6 +128,11 @@ struct RecordNotice {
   skippedInARow @5 :UInt64;
   plan @6 :UInt32;
   world @7 :UInt32;
+}
+
+struct StopWish {
+  why @0 :Text;
+  wholeRun @1 :Bool;
 }
 
 struct Block {

@@ -38,7 +38,7 @@ TEST(codec, gives_every_header_back_with_every_field) {
 }
 
 TEST(codec, keeps_texts_that_are_no_utf8_or_hold_zeros) {
-  const message odd = protocol::stop_wish{std::string("a\0b\xff\xc3", 5)};
+  const message odd = protocol::stop_wish{std::string("a\0b\xff\xc3", 5), true};
   EXPECT_TRUE(there_and_back(odd) == odd);
 }
 
