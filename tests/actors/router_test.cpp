@@ -29,6 +29,9 @@ struct router_test : testing::Test {
             told.push_back(name + " from " + std::to_string(m.from.value));
           },
           [this, name](const outgoing&) { told.push_back("out by " + name); },
+          [this, name](const to_be_linked& m) {
+            told.push_back(name + " is to link " + std::to_string(m.to.value));
+          },
       };
     }));
     return all.back();
@@ -94,10 +97,10 @@ TEST_F(router_test, sends_to_others_by_their_peers_and_to_itself_directly) {
   mail.send(here, protocol::go());
   EXPECT_THAT(take(), ElementsAre("rank from 2"));
   mail.send(member_id(9), protocol::go());
-  EXPECT_THAT(take(), IsEmpty()) << "nobody has met it";
+  EXPECT_THAT(take(), ElementsAre("worker is to link 9")) << "nobody has met it";
   mail.remove_peer(other);
   mail.send(other, protocol::go());
-  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_THAT(take(), ElementsAre("worker is to link 5"));
 }
 
 TEST_F(router_test, knows_who_coordinates) {

@@ -127,10 +127,9 @@ std::string outcome_of(const sweep_case& c, bool& hit) {
 
 TEST(crash_sweep, every_point_times_role_times_blow_ends_with_the_same_bits) {
   // Only the coordinator announces; every other point can be anybody's.
-  const std::vector<std::string> points = {"layer-computed", "node-taken", "grad-held",
-                                           "voted",          "commit-seen", "applied",
-                                           "stable",         "promised",    "adopted",
-                                           "copy-verified"};
+  const std::vector<std::string> points = {
+      "layer-computed", "node-taken", "grad-held", "voted",   "commit-seen",
+      "applied",        "stable",     "promised",  "adopted", "copy-verified"};
   std::vector<std::string> never_hit;
   std::size_t cases = 0;
   for (const std::string& point : points) {
