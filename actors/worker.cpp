@@ -302,6 +302,8 @@ void worker_state::at_base(generation plan) {
 void worker_state::take(const incoming& m) {
   if (const auto* bye = std::get_if<protocol::farewell>(&m.what)) {
     if (phase_ == phase::ending) return quiet(m.from);  // who says farewell needs none
+    // Only a member of the world ends it.
+    if (context_ && context_->plan.find(m.from) == nullptr) return;
     return end_with({static_cast<exit_code>(bye->code), bye->why, false}, m.from == self());
   }
   if (const auto* wish = std::get_if<protocol::stop_wish>(&m.what)) {
@@ -331,12 +333,25 @@ void worker_state::stop(const std::string& why, bool whole_run) {
   const protocol::stop_wish wish{why, whole_run};
   if (context_) return mail_->to_coordinator(wish);
   if (settings().convenes) return end_with({exit_code::interrupted, why, false});
-  // Before there is a plan nobody can leave without the others missing it.
-  if (!links_.empty() && !settings().joins) return mail_->to_coordinator(wish);
+  if (settings().joins) return end_unlisted({exit_code::interrupted, why});  // nobody misses it
+  if (!links_.empty()) return mail_->to_coordinator(wish);
   end_with({exit_code::interrupted, why, false});
 }
 
-void worker_state::fail(const error& why) { end_with({why.code, why.message, true}); }
+// A defect of one member, and any trouble of one that is not in the world yet, is its own: the
+// world goes on, and its launcher may start it again. What every other member would meet as well,
+// or the coordinator says of the run, ends it.
+void worker_state::fail(const error& why) {
+  const bool starts = phase_ == phase::adopting && context_->plan.verdict == "start";
+  const bool among_others = context_ && context_->plan.members.size() > 1 && !starts;
+  const bool its_own = context_ ? among_others && why.code == exit_code::defect : settings().joins;
+  if (!its_own) return end_with({why.code, why.message, true});
+  if (context_ && !coordinates() && !context_->over) {
+    mail_->to_coordinator(
+        protocol::member_gone{self(), settings().me.life, true, "it failed: " + why.message});
+  }
+  end_unlisted(why);
+}
 
 void worker_state::end_with(const ending& how, bool first) {
   if (phase_ >= phase::ending) return;

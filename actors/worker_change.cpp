@@ -372,7 +372,8 @@ void worker_state::leave() {
 void worker_state::take(member_id from, const protocol::member_gone& m) {
   if (!coordinates() || context_->over || phase_ >= phase::ending) return;
   const protocol::plan_member* listed = context_->plan.find(m.who);
-  if (listed == nullptr || listed->life != m.life || m.who == self() || from == m.who) return;
+  if (listed == nullptr || listed->life != m.life || m.who == self()) return;
+  if (from == m.who) return lose(m.who, m.how, true);  // its own last words
   const std::optional<time_since_start> heard = gate().last_heard(m.who);
   if (!links_.contains(m.who) || !heard || now() - *heard > settings().suspect) return;
   unsigned& told = complaints_[{from, m.who}];
