@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "actors/machine.hpp"
@@ -74,13 +75,29 @@ result<int> holder_of(const std::string& path) {
   return pid;
 }
 
+bool holds_lock(int process, const std::string& path) {
+  struct stat lock {};
+  if (stat(join_path(path, "lock").c_str(), &lock) != 0) return false;
+  std::error_code trouble;
+  const std::filesystem::path files = fmt::format("/proc/{}/fd", process);
+  for (const auto& open : std::filesystem::directory_iterator(files, trouble)) {
+    struct stat facts {};
+    if (stat(open.path().c_str(), &facts) == 0 && facts.st_ino == lock.st_ino &&
+        facts.st_dev == lock.st_dev) {
+      return true;
+    }
+  }
+  return false;
+}
+
 status run_directory::take(const lock& l, const std::string& path, const lock_patience& patience) {
   constexpr std::chrono::milliseconds nap{20};  // the system's own wait for a lock has no end
   for (std::chrono::milliseconds waited{0};; waited += nap) {
     if (flock(l.fd, LOCK_EX | LOCK_NB) == 0) return done{};
     const result<int> holder = holder_of(path);
     const std::string who = holder && *holder > 0 ? fmt::format("{}", *holder) : "another";
-    if (waited >= patience.limit) {
+    // Only workers that a launcher has left behind are about to end.
+    if (waited >= patience.limit || (holder && *holder > 0 && holds_lock(*holder, path))) {
       return cannot_use(fmt::format(
           "{} is in use by process {} on this machine; stop it with `troupe stop {}` or "
           "choose another with --run-dir",

@@ -58,5 +58,8 @@ class run_directory {
 
 // The process that holds the run's lock, 0 if nobody does.
 result<int> holder_of(const std::string& run_directory_path);
+// Does this process hold the run's lock? A number in the lock file alone may be another machine's,
+// or that of a launcher whose workers have outlived it.
+bool holds_lock(int process, const std::string& run_directory_path);
 
 }  // namespace troupe::actors

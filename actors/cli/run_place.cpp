@@ -75,19 +75,4 @@ result<run_place> find_run(const std::string& text) {
   return place;
 }
 
-bool holds_lock(int process, const std::string& path) {
-  struct stat lock {};
-  if (stat(join_path(path, "lock").c_str(), &lock) != 0) return false;
-  std::error_code trouble;
-  const std::filesystem::path files = fmt::format("/proc/{}/fd", process);
-  for (const auto& open : std::filesystem::directory_iterator(files, trouble)) {
-    struct stat facts {};
-    if (stat(open.path().c_str(), &facts) == 0 && facts.st_ino == lock.st_ino &&
-        facts.st_dev == lock.st_dev) {
-      return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace troupe::actors::cli

@@ -18,7 +18,5 @@ struct run_place {
 result<run_place> find_run(const std::string& text);
 // The run directory below `folder` whose records changed last.
 result<std::string> newest_run(const std::string& folder);
-// Does this process hold the run's lock? A number in the lock file alone may be another machine's.
-bool holds_lock(int process, const std::string& run_directory_path);
 
 }  // namespace troupe::actors::cli

@@ -1,6 +1,7 @@
 // Who may use a directory for a run, and what is kept in it.
 #include "actors/run_directory.hpp"
 
+#include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,14 +105,19 @@ TEST_F(run_directory_test, that_another_process_holds_is_refused_with_its_number
   close(told[1]);
 }
 
-TEST_F(run_directory_test, is_waited_for_while_its_holder_is_about_to_end) {
+TEST_F(run_directory_test, is_waited_for_only_while_its_holder_has_left_others_behind) {
   const std::string path = place / "run";
-  int told[2], end[2];
+  int told[2], end[2], left[2];
   ASSERT_EQ(pipe(told), 0);
   ASSERT_EQ(pipe(end), 0);
+  ASSERT_EQ(pipe(left), 0);
   const pid_t child = fork();
   if (child == 0) {
     const auto held = run_directory::claim(real_file_system(), path, clock);
+    if (fork() == 0) {  // as a worker does, it inherits the lock
+      char byte = 0;
+      _exit(read(left[0], &byte, 1) == 1 ? 0 : 1);
+    }
     char byte = held ? 'y' : 'n';
     if (write(told[1], &byte, 1) != 1 || read(end[0], &byte, 1) != 1) _exit(1);
     _exit(0);
@@ -120,23 +126,24 @@ TEST_F(run_directory_test, is_waited_for_while_its_holder_is_about_to_end) {
   ASSERT_EQ(read(told[0], &answer, 1), 1);
   ASSERT_EQ(answer, 'y');
   std::vector<std::string> lines;
-  const lock_patience short_one{.limit = std::chrono::milliseconds(40),
-                                .say = [&](const std::string& line) { lines.push_back(line); }};
-  expect_error(run_directory::claim(real_file_system(), path, clock, short_one),
-               exit_code::cannot_use, {path, "in use by process " + std::to_string(child)});
-  EXPECT_EQ(lines.size(), 1u);
-  // The holder ends once it is waited for.
   const lock_patience long_one{.limit = std::chrono::seconds(60),
                                .say = [&](const std::string& line) {
                                  lines.push_back(line);
-                                 EXPECT_EQ(write(end[1], "e", 1), 1);
+                                 EXPECT_EQ(write(left[1], "e", 1), 1);
                                }};
-  EXPECT_TRUE(run_directory::claim(real_file_system(), path, clock, long_one));
-  ASSERT_EQ(lines.size(), 2u);
-  EXPECT_EQ(lines[1], path + " is still in use by process " + std::to_string(child) +
-                          " or workers that it has left; waiting up to 60 s for their end");
+  expect_error(run_directory::claim(real_file_system(), path, clock, long_one),
+               exit_code::cannot_use, {path, "in use by process " + std::to_string(child)});
+  EXPECT_TRUE(lines.empty()) << "a holder that lives is not waited for";
+  ASSERT_EQ(write(end[1], "e", 1), 1);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  for (const int fd : {told[0], told[1], end[0], end[1]}) close(fd);
+  const lock_patience short_one{.limit = std::chrono::milliseconds(40), .say = {}};
+  expect_error(run_directory::claim(real_file_system(), path, clock, short_one),
+               exit_code::cannot_use, {path, "in use by"});
+  // What it left ends once it is waited for.
+  EXPECT_TRUE(run_directory::claim(real_file_system(), path, clock, long_one));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], testing::HasSubstr("waiting up to 60 s for their end"));
+  for (const int fd : {told[0], told[1], end[0], end[1], left[0], left[1]}) close(fd);
 }
 
 TEST_F(run_directory_test, that_others_hold_is_opened_without_the_lock_and_a_free_one_is_claimed) {
