@@ -18,7 +18,8 @@ alive() {  # of these processes; one that has ended and waits for its parent doe
     if grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$p/status" 2>/dev/null; then echo "$p"; fi
   done
 }
-sockets_of() { readlink "/proc/$1/fd/"* 2>/dev/null | sed -n 's/^socket:\[\([0-9]*\)\]$/\1/p'; }
+# A file that is closed while they are listed is no trouble.
+sockets_of() { { readlink "/proc/$1/fd/"* 2>/dev/null || true; } | sed -n 's/^socket:\[\([0-9]*\)\]$/\1/p'; }
 listening() { cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$4 == "0A" { print $10 }'; }
 held_by_anybody() { cat /proc/[0-9]*/maps 2>/dev/null | grep -qF -- "$1"; }
 
