@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "comm/simulated_core.hpp"
+#include "config/base/mixing.hpp"
 
 namespace troupe::comm {
 namespace {
@@ -16,23 +17,16 @@ constexpr std::size_t small_message = 8192;
 // Tells a lane's address from anything else.
 constexpr std::uint64_t address_mark = 0x656e616c2d6d6973;
 
-std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
-// Splitmix64; every link end and lane has a stream of its own, so that what one of them does moves
-// no other's luck.
-std::uint64_t next(std::uint64_t& state) { return mixed(state += 0x9e3779b97f4a7c15); }
-
-double unit(std::uint64_t& state) { return static_cast<double>(next(state) >> 11) * 0x1p-53; }
+// Every link end and lane has a stream of its own, so that what one of them does moves no other's
+// luck.
+double unit(std::uint64_t& state) { return static_cast<double>(next_mixed(state) >> 11) * 0x1p-53; }
 
 bool chance(std::uint64_t& state, double p) { return p > 0 && unit(state) < p; }
 
 std::chrono::nanoseconds up_to(std::uint64_t& state, std::chrono::nanoseconds most) {
   if (most.count() <= 0) return {};
-  return std::chrono::nanoseconds(next(state) % (static_cast<std::uint64_t>(most.count()) + 1));
+  return std::chrono::nanoseconds(next_mixed(state) %
+                                  (static_cast<std::uint64_t>(most.count()) + 1));
 }
 
 }  // namespace
@@ -148,7 +142,7 @@ void simulated_core::send_with_faults(simulated_event e, link_end& from,
   }
   if (chance(random, c.damage) && !e.data.empty()) {
     ++counters_.damaged;
-    const std::uint64_t bit = next(random) % (e.data.size() * 8);
+    const std::uint64_t bit = next_mixed(random) % (e.data.size() * 8);
     e.data[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
   }
   nanoseconds at = now_ + c.latency + up_to(random, c.jitter);
@@ -245,7 +239,7 @@ void simulated_core::send_bulk(std::uint32_t number, member_id to, bytes_view he
     return;
   }
   if (chance(lane.random, c.bulk_damage) && !payload.empty()) {
-    e.bulk->damaged_bit = next(lane.random) % (payload.size() * 8);
+    e.bulk->damaged_bit = next_mixed(lane.random) % (payload.size() * 8);
   }
   nanoseconds begin = now_;
   if (c.bulk_bytes_per_second > 0) {

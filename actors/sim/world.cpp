@@ -3,17 +3,10 @@
 #include <algorithm>
 
 #include "config/base/error.hpp"
+#include "config/base/mixing.hpp"
 
 namespace troupe::actors::sim {
 namespace {
-
-// The world's own draws: splitmix, seeded.
-std::uint64_t draw(std::uint64_t& state) {
-  std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
 
 comm::secret the_secret() {
   std::array<std::byte, comm::secret::size> bytes{};
@@ -62,8 +55,8 @@ void world::start_member(std::size_t i, incarnation life, bool joins) {
   // Between one and two units, anew each time: members drift against each other.
   const auto about = [this](std::chrono::nanoseconds unit) {
     return [this, unit] {
-      return unit +
-             std::chrono::nanoseconds(draw(random_) % static_cast<std::uint64_t>(unit.count()));
+      return unit + std::chrono::nanoseconds(next_mixed(random_) %
+                                             static_cast<std::uint64_t>(unit.count()));
     };
   };
   const toy_speed speed{about(200us), about(10us), about(50us)};
@@ -106,7 +99,7 @@ void world::start_member(std::size_t i, incarnation life, bool joins) {
   gate.me = worker.me;
   gate.number = [this] {
     comm::nonce n;
-    for (std::byte& b : n) b = static_cast<std::byte>(draw(random_));
+    for (std::byte& b : n) b = static_cast<std::byte>(next_mixed(random_));
     return n;
   };
   // What the device and the store finish for an earlier process in this slot goes nowhere.
@@ -168,10 +161,10 @@ void world::plan_resets() {
   if (settings_.members < 2) return;
   const auto within = static_cast<std::uint64_t>(settings_.resets_within.count());
   for (std::uint32_t i = 0; i < settings_.resets; ++i) {
-    const time_since_start when(draw(random_) % (within + 1));
-    const std::size_t a = draw(random_) % settings_.members;
+    const time_since_start when(next_mixed(random_) % (within + 1));
+    const std::size_t a = next_mixed(random_) % settings_.members;
     // Mostly with the coordinator, whom everybody talks to.
-    const std::size_t other = draw(random_) % (2 * std::uint64_t{settings_.members});
+    const std::size_t other = next_mixed(random_) % (2 * std::uint64_t{settings_.members});
     const std::size_t b = other < settings_.members ? other : 0;
     if (a == b) continue;
     time_.at(when,

@@ -20,6 +20,11 @@ constexpr std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// The next draw of a sequence that is kept as one number.
+constexpr std::uint64_t next_mixed(std::uint64_t& state) {
+  return mixed(state += 0x9e3779b97f4a7c15ULL);
+}
+
 // Order counts: mixed(a, b) is not mixed(b, a).
 constexpr std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return mixed(mixed(a + 0x9e3779b97f4a7c15ULL) + b + 0x9e3779b97f4a7c15ULL);
