@@ -4,6 +4,7 @@
 
 #include "config/base/memory_file.hpp"
 #include "tests/support/computation_world.hpp"
+#include "tests/support/small_training.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe::actors {
@@ -12,17 +13,10 @@ namespace {
 constexpr std::size_t seq_len = 7, sequences = 6;
 
 trainer_settings settings() {
-  trainer_settings s;
+  trainer_settings s = tests::small_training();
   s.batch = {sequences, 6, 2};
   s.seq_len = seq_len;
   s.seed = 5;
-  s.schedule = {.lr = 1e-2,
-                .warmup_steps = 1,
-                .total_steps = 10,
-                .decay_ratio = {},
-                .shape = model::decay_shape::cosine,
-                .min_factor = 0.1};
-  s.adamw = {.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1};
   return s;
 }
 

@@ -11,6 +11,7 @@
 #include <ostream>
 
 #include "compute/cpu/instruction_set.hpp"
+#include "tests/support/small_training.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe::actors {
@@ -62,18 +63,11 @@ std::ostream& operator<<(std::ostream& out, const run_bits& r) {
 }
 
 trainer_settings settings_of(const run_shape& shape, std::size_t micro_batch) {
-  trainer_settings s;
+  trainer_settings s = tests::small_training();
   s.batch = {shape.global_batch, shape.virtual_ranks, micro_batch};
   s.seq_len = shape.seq_len;
   s.seed = shape.seed;
   s.max_norm = 1.0;
-  s.schedule = {.lr = 1e-2,
-                .warmup_steps = 1,
-                .total_steps = 10,
-                .decay_ratio = {},
-                .shape = model::decay_shape::cosine,
-                .min_factor = 0.1};
-  s.adamw = {.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1};
   return s;
 }
 

@@ -4,6 +4,7 @@
 
 #include "actors/plan_text.hpp"
 #include "actors/sim/invariants.hpp"
+#include "tests/actors/sim/wrong_device.hpp"
 
 namespace troupe::actors::sim {
 namespace {
@@ -236,23 +237,6 @@ std::string found_after_a_loss(const world_parts& parts) {
   if (!checked.first() && w.trouble().empty()) checked.check_end(w.store());
   EXPECT_GE(w.store().plans.size(), 2u);
   return checked.first() ? checked.first()->invariant : "";
-}
-
-template <class Device>
-world_parts with_device(member_id culprit) {
-  world_parts parts = usual_parts();
-  parts.computation = [culprit, usual = parts.computation](
-                          member_id who, const toy_shape& toy, timeline& time,
-                          const clock_source& clock, const toy_speed& speed,
-                          std::function<void(std::function<void()>)> post,
-                          std::function<void(std::uint64_t, std::uint32_t)> computed)
-      -> std::unique_ptr<toy_computation> {
-    if (who != culprit) {
-      return usual(who, toy, time, clock, speed, std::move(post), std::move(computed));
-    }
-    return std::make_unique<Device>(toy, time, clock, speed, std::move(post), std::move(computed));
-  };
-  return parts;
 }
 
 class takes_copies_wrongly : public toy_computation {

@@ -1,4 +1,5 @@
 #include "actors/sim/invariants.hpp"
+#include "tests/actors/sim/wrong_device.hpp"
 
 #include <gmock/gmock.h>
 
@@ -30,23 +31,6 @@ std::string found_in(const world_parts& parts, const world_settings& s = small()
   EXPECT_GT(checked.checks(), 0u);
   if (!checked.first()) return "";
   return checked.first()->invariant;
-}
-
-template <class Device>
-world_parts with_device() {
-  world_parts parts = usual_parts();
-  parts.computation = [usual = parts.computation](
-                          member_id who, const toy_shape& toy, timeline& time,
-                          const clock_source& clock, const toy_speed& speed,
-                          std::function<void(std::function<void()>)> post,
-                          std::function<void(std::uint64_t, std::uint32_t)> computed)
-      -> std::unique_ptr<toy_computation> {
-    if (who != culprit) {
-      return usual(who, toy, time, clock, speed, std::move(post), std::move(computed));
-    }
-    return std::make_unique<Device>(toy, time, clock, speed, std::move(post), std::move(computed));
-  };
-  return parts;
 }
 
 class updates_wrongly : public toy_computation {
@@ -132,30 +116,30 @@ class saves_something_else : public toy_computation {
 TEST(invariants, hold_in_a_world_without_mistakes) { EXPECT_EQ(found_in(usual_parts()), ""); }
 
 TEST(invariants, find_a_holder_that_updates_wrongly) {
-  EXPECT_EQ(found_in(with_device<updates_wrongly>()), "S-1");
+  EXPECT_EQ(found_in(with_device<updates_wrongly>(culprit)), "S-1");
 }
 TEST(invariants, find_a_holder_that_updates_twice) {
-  EXPECT_EQ(found_in(with_device<updates_twice>()), "S-2");
+  EXPECT_EQ(found_in(with_device<updates_twice>(culprit)), "S-2");
 }
 TEST(invariants, find_a_holder_that_says_it_updated_and_did_not) {
-  EXPECT_EQ(found_in(with_device<does_not_update>()), "S-2");
+  EXPECT_EQ(found_in(with_device<does_not_update>(culprit)), "S-2");
 }
 TEST(invariants, find_a_holder_that_updates_with_another_gradient) {
-  EXPECT_EQ(found_in(with_device<updates_with_another_gradient>()), "S-2");
+  EXPECT_EQ(found_in(with_device<updates_with_another_gradient>(culprit)), "S-2");
 }
 TEST(invariants, find_a_backup_that_forgets_what_it_acknowledged) {
-  EXPECT_EQ(found_in(with_device<forgets_after_acknowledging>()), "S-8");
+  EXPECT_EQ(found_in(with_device<forgets_after_acknowledging>(culprit)), "S-8");
 }
 TEST(invariants, find_a_member_that_computes_before_its_parameters_are_there) {
   world_settings s = small();
   s.network.bulk_latency = std::chrono::milliseconds(2);  // later than a layer takes
-  EXPECT_EQ(found_in(with_device<does_not_wait_for_parameters>(), s), "S-10");
+  EXPECT_EQ(found_in(with_device<does_not_wait_for_parameters>(culprit), s), "S-10");
 }
 TEST(invariants, find_a_primary_that_adds_in_another_way) {
-  EXPECT_EQ(found_in(with_device<adds_in_another_way>()), "S-11");
+  EXPECT_EQ(found_in(with_device<adds_in_another_way>(culprit)), "S-11");
 }
 TEST(invariants, find_a_primary_that_saves_something_else) {
-  EXPECT_EQ(found_in(with_device<saves_something_else>()), "S-20");
+  EXPECT_EQ(found_in(with_device<saves_something_else>(culprit)), "S-20");
 }
 
 // --- a transport that changes what is said ---
