@@ -41,6 +41,7 @@ struct block_shape {
 struct world_shape {
   std::vector<std::vector<block_shape>> layers;
   std::vector<std::uint32_t> blocks_of_layers() const;  // how many blocks each layer has
+  std::vector<std::vector<std::uint32_t>> elements_of_blocks() const;  // by layer, as plans want it
   bool has(block_id block) const;
 };
 

@@ -9,10 +9,7 @@ protocol::planner_input first_plan(const worker_settings& settings, const roll_c
   protocol::planner_input input;
   input.run_id = settings.me.run_id;
   input.candidates = came.candidates();
-  for (const auto& layer : shape.layers) {
-    std::vector<std::uint32_t>& blocks = input.layers.emplace_back();
-    for (const block_shape& block : layer) blocks.push_back(block.elements);
-  }
+  input.layers = shape.elements_of_blocks();
   input.virtual_ranks = settings.virtual_ranks;
   input.backups = settings.backups;
   input.spares = settings.spares;

@@ -239,6 +239,11 @@ void record_writer::visitor_refused(const std::string& why) {
   });
 }
 
+// Also where somebody else keeps the records: whoever collects may not coordinate yet.
+void record_writer::change_waits(const std::string& why) {
+  worker_.add([this, why] { screen_.event("waiting for the next plan: " + why); });
+}
+
 void record_writer::finished(std::uint64_t step, exit_code code, const std::string&, answer then) {
   tell([step, code](monitor& m) { return m.finished(step, code); }, std::move(then));
 }

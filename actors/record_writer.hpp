@@ -58,6 +58,7 @@ class record_writer final : public recorder {
   void save_failed(std::uint64_t step, const error& why) override;
   void member_lost(member_id who, const std::string& how) override;
   void visitor_refused(const std::string& why) override;
+  void change_waits(const std::string& why) override;
   void finished(std::uint64_t step, exit_code code, const std::string& why, answer then) override;
   void heard_of(member_id who, const protocol::heartbeat& what) override;
 

@@ -61,6 +61,8 @@ class recorder {
   virtual void member_lost(member_id who, const std::string& how) = 0;
   // Somebody wanted to join who does not belong here; the run goes on as if nothing had been.
   virtual void visitor_refused(const std::string& why) = 0;
+  // Something that keeps a change of plans waiting, in words.
+  virtual void change_waits(const std::string& why) = 0;
   // The last words; answered when everything is written.
   virtual void finished(std::uint64_t step, exit_code code, const std::string& why,
                         answer then) = 0;

@@ -130,7 +130,6 @@ void worker_state::adopt(protocol::plan plan) {
     if (!next_ || next_->number < plan.number) next_ = std::move(plan);
     return;  // an update or a save still runs
   }
-  const protocol::plan_member my = *me;
   const bool announces = plan.coordinator == self() && plan.verdict != "start";
   phase_ = phase::adopting;
   watching_since_ = now();
@@ -138,7 +137,7 @@ void worker_state::adopt(protocol::plan plan) {
   if (status opened = open_generation(std::move(plan)); !opened) return fail(opened.failure());
   const protocol::plan& adopted = context_->plan;
   tidy_links(adopted);
-  begin_generation(my);
+  begin_generation();
   if (announces) {
     around_->coordination.store.announce(around_->transport.control().local_address(),
                                          adopted.number, [me = self_](result<done> r) {
@@ -148,8 +147,9 @@ void worker_state::adopt(protocol::plan plan) {
 }
 
 status worker_state::open_generation(protocol::plan plan) {
-  const member_share share{plan.virtual_ranks, plan.find(self())->first_leaf,
-                           plan.find(self())->leaves, protocol::blocks_primary(plan, self()),
+  const protocol::plan_member& me = *plan.find(self());
+  const member_share share{plan.virtual_ranks, me.first_leaf, me.leaves,
+                           protocol::blocks_primary(plan, self()),
                            protocol::blocks_backed_up(plan, self())};
   const auto bulk = std::make_shared<exchange>(around_->work, *mail_, share, lasting_);
   if (status opened = bulk->open(around_->transport, plan.number); !opened) return opened;
@@ -226,7 +226,7 @@ void worker_state::take_state(const member_share& share) {
   if (behind_base_ == 0) state_here_ = true;
 }
 
-void worker_state::begin_generation(const protocol::plan_member& me) {
+void worker_state::begin_generation() {
   const protocol::plan& plan = context_->plan;
   // An older process in a slot learns that it has been followed; everybody else may come in.
   gate().admit_by([ctx = context_](const comm::facts& who) -> std::optional<std::string> {
@@ -248,7 +248,6 @@ void worker_state::begin_generation(const protocol::plan_member& me) {
   if (coordinates() && !newcomers_.empty()) want_change();
   if (coordinates() && !leaving_.empty()) let_them_leave();
   ready_if_complete();
-  (void)me;
 }
 
 coordinator_start worker_state::start_of_coordinator() const {
@@ -266,10 +265,7 @@ coordinator_start worker_state::start_of_coordinator() const {
   }
   if (plan.coordinator != self()) return start;
   if (coming_ && coming_plan_ == plan.number) start.how = *coming_;
-  const protocol::plan aim = protocol::aim_of(plan, next_settings(plan));
-  for (const protocol::block_copy& c : protocol::copies_to(aim, plan)) {
-    start.copies.push_back({c.block, c.to});
-  }
+  start.copies = copies_to_make();
   return start;
 }
 
@@ -360,15 +356,24 @@ void worker_state::end_with(const ending& how, bool first) {
   first_to_know_ = first;
   around_->work.cancel();
   say_farewell();
+  // After a failure somebody may never answer; after an ordinary end nobody should miss it.
+  const bool ordinary = first && !how.our_own;
+  end_when_said(
+      [this, first](member_id id) {
+        return id != lost_ && (links_.contains(id) || (first && redial_->is_missing(id)));
+      },
+      ordinary ? settings().evict : std::chrono::milliseconds(500));
+}
+
+// Ends once these have all that was said to them, at the latest after this time.
+void worker_state::end_when_said(const std::function<bool(member_id)>& to,
+                                 std::chrono::nanoseconds at_most) {
   for (const auto& [id, peer] : mail_->peers()) {
-    if (id == lost_ || (!links_.contains(id) && !(first && redial_->is_missing(id)))) continue;
+    if (!to(id)) continue;
     talking_.insert(id);
     caf::anon_send(peer, peer_finish{});
   }
-  // After a failure somebody may never answer; after an ordinary end nobody should miss it.
-  const bool ordinary = first && !how.our_own;
-  actor_->delayed_send(self_, ordinary ? settings().evict : std::chrono::milliseconds(500),
-                       end_now{});
+  actor_->delayed_send(self_, at_most, end_now{});
   end_if_quiet();
 }
 
@@ -380,13 +385,7 @@ void worker_state::end_unlisted(const error& why) {
   phase_ = phase::ending;
   how_ = {why.code, why.message, true};
   end_generation();
-  for (const auto& [id, peer] : mail_->peers()) {
-    if (!is_heard(id)) continue;
-    talking_.insert(id);
-    caf::anon_send(peer, peer_finish{});
-  }
-  actor_->delayed_send(self_, settings().suspect, end_now{});
-  end_if_quiet();
+  end_when_said([this](member_id id) { return is_heard(id); }, settings().suspect);
 }
 
 // Whoever hears a farewell passes it on, so that a member whose neighbours have ended knows why

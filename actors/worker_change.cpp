@@ -42,7 +42,6 @@ protocol::promise worker_state::my_promise() const {
   mine.seen = lasting_.seen;
   mine.records = lasting_.records;
   mine.blocks = lasting_.held.facts();
-  mine.parameters = lasting_.parameters;
   return mine;
 }
 
@@ -185,18 +184,39 @@ void worker_state::take(member_id from, const protocol::promise& m) {
   publish_if_complete();
 }
 
-protocol::next_plan_settings worker_state::next_settings(const protocol::plan& present) const {
+protocol::next_plan_settings worker_state::next_settings() const {
   protocol::next_plan_settings next;
-  for (const auto& layer : around_->work.shape().layers) {
-    std::vector<std::uint32_t>& blocks = next.layers.emplace_back();
-    for (const block_shape& block : layer) blocks.push_back(block.elements);
-  }
+  next.layers = around_->work.shape().elements_of_blocks();
   next.backups = settings().backups;
   next.spares = settings().spares;
   next.coordinator = self();
   for (const auto& [id, why] : leaving_) next.leaving.insert(id);
-  next.parent = plan_hash(print_plan(present));
   return next;
+}
+
+// What is still to be copied until every block is held as it should be.
+std::vector<protocol::copy_plan::copy> worker_state::copies_to_make() const {
+  const protocol::plan aim = protocol::aim_of(context_->plan, next_settings());
+  std::vector<protocol::copy_plan::copy> copies;
+  for (const protocol::block_copy& c : protocol::copies_to(aim, context_->plan)) {
+    copies.push_back({c.block, c.to});
+  }
+  return copies;
+}
+
+std::string worker_state::reason_of_change() const {
+  std::string lost, came, goes, reason;
+  const auto add = [](std::string& to, const char* between, const std::string& more) {
+    to += (to.empty() ? "" : between) + more;
+  };
+  for (const auto& [id, how] : gone_) add(lost, "; ", name_of(id) + ": " + how.how);
+  for (const auto& [id, who] : newcomers_) add(came, ", ", who.slot);
+  for (const auto& [id, why] : leaving_) add(goes, ", ", name_of(id));
+  if (!lost.empty()) add(reason, "; ", "lost " + lost);
+  if (!came.empty()) add(reason, "; ", "joined by " + came);
+  if (!goes.empty()) add(reason, "; ", "told to leave: " + goes);
+  if (!reason.empty()) return reason;
+  return collect_why_.empty() ? "copies are there" : collect_why_;
 }
 
 void worker_state::publish_if_complete() {
@@ -205,22 +225,9 @@ void worker_state::publish_if_complete() {
   unblocked_ = now();
   std::vector<protocol::candidate> newcomers;
   for (const auto& [id, who] : newcomers_) newcomers.push_back(candidate_from(who));
-  protocol::next_plan_settings wanted = next_settings(context_->plan);
-  std::string lost;
-  for (const auto& [id, how] : gone_) {
-    lost += fmt::format("{}{}: {}", lost.empty() ? "" : "; ", name_of(id), how.how);
-  }
-  std::string came;
-  for (const auto& [id, who] : newcomers_) came += (came.empty() ? "" : ", ") + who.slot;
-  if (!lost.empty()) wanted.reason = "lost " + lost;
-  if (!came.empty()) wanted.reason += (wanted.reason.empty() ? "" : "; ") + ("joined by " + came);
-  std::string goes;
-  for (const auto& [id, why] : leaving_) goes += (goes.empty() ? "" : ", ") + name_of(id);
-  if (!goes.empty()) {
-    wanted.reason += (wanted.reason.empty() ? "" : "; ") + ("told to leave: " + goes);
-  }
-  if (wanted.reason.empty())
-    wanted.reason = collect_why_.empty() ? "copies are there" : collect_why_;
+  protocol::next_plan_settings wanted = next_settings();
+  wanted.parent = plan_hash(print_plan(context_->plan));
+  wanted.reason = reason_of_change();
   auto made = protocol::next_plan(*collecting_, context_->plan, newcomers, wanted);
   if (const auto* missing = std::get_if<std::vector<block_id>>(&made)) return uncovered(*missing);
   const protocol::plan& next = std::get<protocol::plan>(made);
@@ -286,8 +293,8 @@ void worker_state::uncovered(const std::vector<block_id>& blocks) {
   }
   if (missing_blocks_ == blocks) return;
   missing_blocks_ = blocks;
-  around_->coordination.records.visitor_refused(
-      fmt::format("waiting: {} blocks are held by members that do not answer, the first is {}",
+  around_->coordination.records.change_waits(
+      fmt::format("{} blocks are held by members that do not answer, the first is {}",
                   blocks.size(), text_of(blocks.front())));
 }
 
@@ -303,8 +310,7 @@ void worker_state::published(const protocol::plan& plan) {
 void worker_state::not_published(const error& why) {
   publishing_next_ = false;
   if (phase_ >= phase::ending) return;
-  around_->coordination.records.visitor_refused("the next plan could not be published yet: " +
-                                                why.message);
+  around_->coordination.records.change_waits("it could not be published yet: " + why.message);
 }
 
 // --- who is told to leave ---
@@ -341,11 +347,7 @@ void worker_state::let_them_leave() {
   leave_window_open_ = false;
   if (phase_ >= phase::ending || !coordinates() || context_->over || leaving_.empty()) return;
   if (whole_run_stops_ || all_want_to_leave()) return stop_the_run();
-  const protocol::plan aim = protocol::aim_of(context_->plan, next_settings(context_->plan));
-  copies_wanted wanted;
-  for (const protocol::block_copy& c : protocol::copies_to(aim, context_->plan)) {
-    wanted.copies.push_back({c.block, c.to});
-  }
+  const copies_wanted wanted{copies_to_make()};
   if (wanted.copies.empty()) return want_change();
   if (coordinator_) caf::anon_send(coordinator_, wanted);
 }
@@ -356,13 +358,7 @@ void worker_state::leave() {
   phase_ = phase::ending;
   how_ = {exit_code::interrupted, stop_why_, false};
   first_to_know_ = true;
-  for (const auto& [id, peer] : mail_->peers()) {
-    if (!links_.contains(id)) continue;
-    talking_.insert(id);
-    caf::anon_send(peer, peer_finish{});
-  }
-  actor_->delayed_send(self_, settings().evict, end_now{});
-  end_if_quiet();
+  end_when_said([this](member_id id) { return links_.contains(id); }, settings().evict);
 }
 
 // --- who is gone ---

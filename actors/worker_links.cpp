@@ -77,11 +77,10 @@ bool worker_state::welcome_to_world(const comm::facts& who) {
   if (listed != nullptr && who.life < listed->life) return false;
   // While the next plan is awaited, it may be listed there.
   if (!coordinates()) return context_->over;
+  newcomers_[*who.wish] = who;
   if (listed != nullptr && !is_gone(*listed)) {
-    newcomers_[*who.wish] = who;
     lose(*who.wish, "a new process has come in its slot", true);
   }
-  newcomers_[*who.wish] = who;
   return true;
 }
 
@@ -155,10 +154,7 @@ void worker_state::links_to(member_id who) {
 void worker_state::link_and_send(member_id to, const protocol::message& what) {
   if (!context_ || context_->over || phase_ >= phase::ending) return;
   const protocol::plan_member* listed = context_->plan.find(to);
-  if (listed == nullptr || is_gone(*listed) || mail_->peers().contains(to)) {
-    if (mail_->peers().contains(to)) mail_->send(to, what);
-    return;
-  }
+  if (listed == nullptr || is_gone(*listed)) return;
   (void)peer_of(to, listed->life);
   mail_->send(to, what);
   if (!links_.contains(to)) links_to(to);

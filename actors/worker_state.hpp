@@ -154,12 +154,15 @@ class worker_state {
   void ask_for_promises(bool again = false);
   void collect_after_others(std::chrono::nanoseconds pause, const std::string& why);
   void publish_if_complete();
-  protocol::next_plan_settings next_settings(const protocol::plan& present) const;
+  protocol::next_plan_settings next_settings() const;
+  std::vector<protocol::copy_plan::copy> copies_to_make() const;
+  std::string reason_of_change() const;
+  void end_when_said(const std::function<bool(member_id)>& to, std::chrono::nanoseconds at_most);
   world_change change_to(const protocol::plan& next) const;
   void uncovered(const std::vector<block_id>& blocks);
   void tidy_links(const protocol::plan& now);
   status open_generation(protocol::plan plan);
-  void begin_generation(const protocol::plan_member& me);
+  void begin_generation();
   void take_state(const member_share& share);
   coordinator_start start_of_coordinator() const;
   // `first`: the cause is known here and passed to the others, who did not tell it.

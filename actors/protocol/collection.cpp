@@ -175,21 +175,6 @@ std::vector<record_notice> collection::records() const {
   return kept;
 }
 
-std::vector<member_id> collection::without_parameters() const {
-  std::vector<member_id> all;
-  for (const auto& [id, p] : promises_) {
-    if (!p.parameters || p.seen != base()) all.push_back(id);
-  }
-  return all;
-}
-
-bool collection::answered_by_all_of_plan() const {
-  return std::ranges::all_of(present_->members, [&](const plan_member& m) {
-    const auto at = promises_.find(m.id);
-    return at != promises_.end() && at->second.of_plan;
-  });
-}
-
 std::variant<plan, std::vector<block_id>> next_plan(const collection& from, const plan& present,
                                                     const std::vector<candidate>& newcomers,
                                                     const next_plan_settings& settings) {

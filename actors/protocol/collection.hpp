@@ -55,10 +55,6 @@ class collection {
   std::vector<record_notice> records() const;
   // Can the member hold the block in a plan that starts from base()?
   bool can_hold(member_id who, block_id block) const;
-  // Of those who answered: who has not the whole model at base.
-  std::vector<member_id> without_parameters() const;
-  // Has every member of the present plan answered, as one that has adopted it?
-  bool answered_by_all_of_plan() const;
 
  private:
   const plan* present_;

@@ -99,7 +99,6 @@ struct promise {
   std::uint64_t seen = 0;  // newest step whose record it has seen
   std::vector<record_notice> records;  // those it keeps, in order of their steps
   std::vector<held_fact> blocks;       // sorted by block
-  bool parameters = false;             // it has the whole model at version `seen`
   friend bool operator==(const promise&, const promise&) = default;
 };
 // The answer of one who has promised more. Its newest plan comes before it, as a plan_notice.

@@ -73,6 +73,7 @@ class memory_recorder final : public recorder {
   void save_failed(std::uint64_t, const error&) override {}
   void member_lost(member_id who, const std::string& how) override { lost[who] = how; }
   void visitor_refused(const std::string& why) override { refused.push_back(why); }
+  void change_waits(const std::string& why) override { waits.push_back(why); }
   void finished(std::uint64_t, exit_code code, const std::string&, answer then) override {
     finished_with = code;
     post_([then = std::move(then)] { then(done{}); });
@@ -83,7 +84,7 @@ class memory_recorder final : public recorder {
   std::vector<std::pair<generation, world_change>> changes;
   std::map<std::uint64_t, double> validations;
   std::map<member_id, std::string> lost;
-  std::vector<std::string> refused;
+  std::vector<std::string> refused, waits;
   std::uint64_t saved_step = 0;
   saved_hashes hashes_saved;
   std::optional<exit_code> finished_with;

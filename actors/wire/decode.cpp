@@ -231,8 +231,7 @@ result<protocol::message> get(schema::Message::Reader from, std::size_t words) {
           .of_plan = m.getOfPlan(),
           .seen = m.getSeen(),
           .records = get_all<protocol::record_notice, schema::RecordNotice>(m.getRecords(), words),
-          .blocks = get_all<protocol::held_fact, schema::HeldFact>(m.getBlocks(), words),
-          .parameters = m.getParameters()});
+          .blocks = get_all<protocol::held_fact, schema::HeldFact>(m.getBlocks(), words)});
     }
     case tag::PROMISE_REFUSED: {
       static_assert(is_at<message, protocol::promise_refused, tag::PROMISE_REFUSED>);

@@ -168,14 +168,13 @@ void put(message_builder root, const protocol::collect& from) {
 }
 
 void put(message_builder root, const protocol::promise& from) {
-  const auto& [next, of_plan, seen, records, blocks, parameters] = from;
+  const auto& [next, of_plan, seen, records, blocks] = from;
   auto to = root.initPromise();
   to.setNext(next.value);
   to.setOfPlan(of_plan);
   to.setSeen(seen);
   put_all(to.initRecords(static_cast<unsigned>(records.size())), records);
   put_all(to.initBlocks(static_cast<unsigned>(blocks.size())), blocks);
-  to.setParameters(parameters);
 }
 
 void put(message_builder root, const protocol::promise_refused& from) {

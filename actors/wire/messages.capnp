@@ -165,7 +165,6 @@ struct Promise {
   seen @2 :UInt64;
   records @3 :List(RecordNotice);
   blocks @4 :List(HeldFact);
-  parameters @5 :Bool;
 }
 
 struct PromiseRefused {

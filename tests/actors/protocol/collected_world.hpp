@@ -80,7 +80,6 @@ class collection_test : public testing::Test {
     p.seen = seen;
     for (std::uint64_t s = base; s <= seen; ++s) p.records.push_back(notice_of(s));
     for (const block_id b : held_by(id)) p.blocks.push_back({b, version, next_sum, false});
-    p.parameters = true;
     return p;
   }
   promise answer(member_id id, std::uint64_t seen = base) { return answer(id, seen, seen); }

@@ -89,17 +89,6 @@ TEST_F(collection_test, forgets_the_promise_of_one_who_is_gone_after_it) {
   EXPECT_FALSE(all->can_hold(m1, held_by(m1).front()));
 }
 
-TEST_F(collection_test, knows_whether_all_of_the_plan_have_answered) {
-  for (const member_id id : {m0, m1, m2}) all->answered(id, answer(id));
-  EXPECT_FALSE(all->answered_by_all_of_plan());
-  promise not_adopted = answer(m3);
-  not_adopted.of_plan = false;
-  all->answered(m3, not_adopted);
-  EXPECT_FALSE(all->answered_by_all_of_plan());
-  all->answered(m3, answer(m3));
-  EXPECT_TRUE(all->answered_by_all_of_plan());
-}
-
 // --- base ---
 
 // H-08, H-12: one who has seen the record is enough, whoever it is.
@@ -295,19 +284,6 @@ TEST_F(collection_test, of_a_plan_that_starts_a_run_has_no_records) {
   EXPECT_THAT(c.records(), IsEmpty());
 }
 
-// --- parameters ---
-
-TEST_F(collection_test, names_who_has_not_the_whole_model_at_base) {
-  all->answered(m0, answer(m0, 11));
-  all->answered(m1, answer(m1, 10));  // whole, but of the version before
-  promise half = answer(m2, 11);
-  half.parameters = false;  // some of the new ones had not come
-  all->answered(m2, half);
-  all->newcomer(somebody(newcomer));
-  all->answered(newcomer, anew());
-  EXPECT_THAT(all->without_parameters(), ElementsAre(m1, m2, newcomer));
-}
-
 // --- the next plan ---
 
 TEST_F(collection_test, makes_a_plan_that_follows_the_present_one) {
@@ -444,7 +420,6 @@ TEST_F(collection_test, random_promises_lead_to_plans_that_keep_the_rules) {
         f.next_sum = f.version < seen || !random.chance(3);
         f.lost = random.chance(12);
       }
-      p.parameters = random.chance(2);
       given[id] = p;
       c.answered(id, p);
     }

@@ -79,7 +79,6 @@ inline std::vector<message> messages_with(std::size_t length) {
   }
   all.emplace_back(promise);
   promise.of_plan = false;
-  promise.parameters = true;
   all.emplace_back(promise);
   all.emplace_back(protocol::promise_refused{generation(n.u32()), generation(n.u32())});
   for (const bool proven : {false, true}) {
