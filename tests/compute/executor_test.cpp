@@ -25,7 +25,8 @@ std::string name_of(const std::exception_ptr& trouble) {
   }
 }
 
-// Submits a job that reports in `running` that it has begun, then waits for `go_on`.
+// Submits a job that reports in `running` that it has begun, then waits for `go_on`. What a job waits for must
+// outlive the device: a latch is still looked at by its waiter after it has opened, so it is declared first.
 void submit_gate(executor& device, std::latch& running, std::latch& go_on) {
   device.submit(
       priority::compute,
@@ -38,8 +39,8 @@ void submit_gate(executor& device, std::latch& running, std::latch& go_on) {
 }
 
 TEST(executor, runs_jobs_of_one_priority_in_order_and_protocol_jobs_first) {
-  const auto device = make_cpu_executor(1);
   std::latch running(1), go_on(1), finished(5);
+  const auto device = make_cpu_executor(1);
   submit_gate(*device, running, go_on);
   std::vector<std::string> order;  // touched by the executor's thread only, until all have finished
   const auto submit = [&](priority urgency, const char* name) {
@@ -59,8 +60,8 @@ TEST(executor, runs_jobs_of_one_priority_in_order_and_protocol_jobs_first) {
 }
 
 TEST(executor, cancel_drops_queued_compute_jobs_and_keeps_protocol_jobs) {
-  const auto device = make_cpu_executor(1);
   std::latch running(1), go_on(1), finished(1);
+  const auto device = make_cpu_executor(1);
   submit_gate(*device, running, go_on);
   bool dropped_ran = false, protocol_ran = false;
   std::string dropped_result;
@@ -84,7 +85,6 @@ TEST(executor, cancel_drops_queued_compute_jobs_and_keeps_protocol_jobs) {
 TEST(executor, is_busy_while_a_job_is_queued_or_running) {
   const auto device = make_cpu_executor(1);
   for (const priority urgency : {priority::compute, priority::protocol}) {
-    while (device->busy()) std::this_thread::yield();
     std::latch running(1), go_on(1), second_running(1), end(1);
     device->submit(
         urgency,
@@ -106,15 +106,15 @@ TEST(executor, is_busy_while_a_job_is_queued_or_running) {
     second_running.wait();
     EXPECT_TRUE(device->busy());
     end.count_down();
+    while (device->busy()) std::this_thread::yield();  // never again busy by itself
   }
-  while (device->busy()) std::this_thread::yield();  // never again busy by itself
   EXPECT_FALSE(device->busy());
 }
 
 TEST(executor, cancel_cuts_the_running_compute_job_short) {
-  const auto device = make_cpu_executor(2);
   std::latch running(1);
   std::promise<std::string> result;
+  const auto device = make_cpu_executor(2);
   buffer memory = device->allocate(1000, dtype::float32);
   device->submit(
       priority::compute,
@@ -131,9 +131,9 @@ TEST(executor, cancel_cuts_the_running_compute_job_short) {
 }
 
 TEST(executor, cancel_leaves_a_running_protocol_job_alone) {
-  const auto device = make_cpu_executor(2);
   std::latch running(1), cancelled(1);
   std::promise<std::string> result;
+  const auto device = make_cpu_executor(2);
   buffer memory = device->allocate(1000, dtype::float32);
   device->submit(
       priority::protocol,
