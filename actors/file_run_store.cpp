@@ -189,6 +189,18 @@ void file_run_store::publish_next(const protocol::plan& wanted, answer<protocol:
       std::move(then));
 }
 
+void file_run_store::newest_plan(answer<protocol::plan> then) {
+  ask<protocol::plan>(
+      [this]() -> result<protocol::plan> {
+        result<plan_chain*> opened = chain();
+        if (!opened) return opened.failure();
+        if (result<bool> newer = (*opened)->refresh(); !newer) return newer.failure();
+        ensure((*opened)->head().has_value(), "the newest plan was asked for before the first");
+        return (*opened)->head()->plan;
+      },
+      std::move(then));
+}
+
 void file_run_store::choose_start(answer<starting_point> then) {
   post_.to_loop()([from = settings_.start, then] { then(from); });
 }

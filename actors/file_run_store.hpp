@@ -44,6 +44,7 @@ class file_run_store final : public run_store {
   void announce(const comm::address& here, generation plan, answer<done> then) override;
   void publish_plan(const protocol::plan& wanted, answer<protocol::plan> then) override;
   void publish_next(const protocol::plan& wanted, answer<protocol::plan> then) override;
+  void newest_plan(answer<protocol::plan> then) override;
   void choose_start(answer<starting_point> then) override;
   void load(std::uint64_t step, const member_share& share, computation& into,
             answer<done> then) override;

@@ -65,6 +65,8 @@ class run_store {
   // Links the plan as it is into the chain, after the one that it names. Answers with the plan that
   // stands there afterwards under this or a later number, which may be another one.
   virtual void publish_next(const protocol::plan& wanted, answer<protocol::plan> then) = 0;
+  // The plan with the highest number that stands in the chain. There is one.
+  virtual void newest_plan(answer<protocol::plan> then) = 0;
 
   // --- state ---
   virtual void choose_start(answer<starting_point> then) = 0;

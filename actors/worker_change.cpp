@@ -114,6 +114,7 @@ void worker_state::collect_after_others(std::chrono::nanoseconds pause, const st
 void worker_state::collect_now(const std::string& why) {
   if (phase_ >= phase::ending || !context_ || collecting_ || next_) return;
   collecting_.emplace(context_->plan);
+  chain_asked_ = chain_known_ = false;
   collector_ = self();
   collect_why_ = why;
   for (const auto& [id, how] : std::exchange(suspects_, {})) {
@@ -156,6 +157,7 @@ void worker_state::ask_for_promises(bool again) {
 void worker_state::repeat_question(generation next) {
   if (!collecting_ || collecting_->next() != next || phase_ >= phase::ending) return;
   if (!publishing_next_) {
+    chain_asked_ = chain_known_ = false;
     ask_for_promises(true);
     publish_if_complete();
   }
@@ -267,6 +269,16 @@ world_change worker_state::change_to(const protocol::plan& next) const {
 
 // Nothing is published. Who has the blocks may only be cut off or frozen.
 void worker_state::uncovered(const std::vector<block_id>& blocks) {
+  // Or there is a plan already in which others have them, too, and whoever published it was lost
+  // before anybody heard of it.
+  if (!chain_known_) {
+    if (std::exchange(chain_asked_, true)) return;
+    return around_->coordination.store.newest_plan(
+        [me = self_, question = ++chain_questions_](const result<protocol::plan>& r) {
+          if (!r) return caf::anon_send(me, publish_failed{r.failure()});
+          caf::anon_send(me, newest_plan_read{question, *r});
+        });
+  }
   const std::vector<block_id> lost = collecting_->lost();
   const auto text_of = [](block_id b) {
     return fmt::format("block {} of layer {}", b.block, b.layer);
@@ -301,14 +313,25 @@ void worker_state::uncovered(const std::vector<block_id>& blocks) {
 void worker_state::published(const protocol::plan& plan) {
   publishing_next_ = false;
   if (phase_ >= phase::ending) return;
+  // A newcomer whose link broke meanwhile hears of it, too, once it is there again.
+  for (const protocol::plan_member& m : plan.members) {
+    if (m.id != self()) (void)peer_of(m.id, m.life);
+  }
   const protocol::plan_notice notice{print_plan(plan)};
   for (const auto& [id, peer] : mail_->peers()) mail_->send(id, notice);
   adopt(plan);
 }
 
+void worker_state::chain_read(std::uint64_t question, const protocol::plan& newest) {
+  if (phase_ >= phase::ending || !chain_asked_ || question != chain_questions_) return;
+  if (newest.number > context_->plan.number) return published(newest);
+  chain_known_ = true;
+  publish_if_complete();
+}
+
 // The run directory is needed for a change alone; asked again until it answers.
 void worker_state::not_published(const error& why) {
-  publishing_next_ = false;
+  publishing_next_ = chain_asked_ = false;
   if (phase_ >= phase::ending) return;
   around_->coordination.records.change_waits("it could not be published yet: " + why.message);
 }

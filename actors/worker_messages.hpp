@@ -55,6 +55,10 @@ struct leave_window_over {};  // whoever was told to leave with others has said 
 struct publish_failed {
   error why;
 };
+struct newest_plan_read {
+  std::uint64_t question;
+  protocol::plan plan;
+};
 
 }  // namespace troupe::actors
 
@@ -76,4 +80,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ask_promises_again)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::promises_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::next_published)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::publish_failed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::newest_plan_read)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::leave_window_over)

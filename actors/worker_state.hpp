@@ -70,6 +70,7 @@ class worker_state {
   void let_them_leave();
   void published(const protocol::plan& plan);
   void not_published(const error& why);
+  void chain_read(std::uint64_t question, const protocol::plan& newest);
   void at_base(generation plan);
 
   // Ending.
@@ -223,6 +224,9 @@ class worker_state {
   time_since_start uncovered_since_{};
   std::vector<block_id> missing_blocks_;  // told already
   bool publishing_next_ = false, at_boundary_ = false;
+  // Whether the present plan is the newest one: asked so often, asked now, and answered.
+  std::uint64_t chain_questions_ = 0;
+  bool chain_asked_ = false, chain_known_ = false;
   time_since_start noticed_{}, unblocked_{};  // of the change that is under way
   // What this member's own collection leads to, if its plan wins.
   std::optional<world_change> coming_;

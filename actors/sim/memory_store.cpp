@@ -46,6 +46,9 @@ class memory_store_view final : public run_store {
       then(shared_.plans.back());
     });
   }
+  void newest_plan(answer<protocol::plan> then) override {
+    later([this, then = std::move(then)] { then(shared_.plans.back()); });
+  }
   void choose_start(answer<starting_point> then) override {
     later([this, then = std::move(then)] {
       starting_point from;

@@ -25,6 +25,7 @@ namespace troupe::actors::sim {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 struct elastic_holes : traced_world {};
 
@@ -172,6 +173,50 @@ TEST_F(elastic_holes, a_member_that_dies_without_a_sound_is_missed) {
     w->kill(victim, std::nullopt);
     expect_same_bits();
     EXPECT_EQ(w->store().plans.back().members.size(), 3u);
+  }
+}
+
+// Nobody has heard of the plan that gave it the copies, but it stands in the chain, and the chain
+// is read before a block counts as out of reach.
+TEST_F(elastic_holes, a_plan_whose_publisher_died_before_telling_anybody_is_found) {
+  s.members = 2;
+  s.backups = 1;
+  start();
+  run_until_step(5);
+  w->kill(1, 3ms);
+  run_until([&] { return w->store().plans.size() >= 2; });
+  w->revive(1);
+  run_until([&] { return w->store().plans.back().members.size() == 2; });
+  EXPECT_THAT(w->store().plans.back().placement.front().backups, IsEmpty());
+  // It answers the question for the plan with its copies and hears no more from then on.
+  w->store().answer_time = 3ms;
+  bool answered = false;
+  points->promise = [&](member_id who, generation) {
+    if (who != member_id(1) || std::exchange(answered, true)) return;
+    soon(2ms, [&] { cut(0, 1); });
+  };
+  run_until([&] { return answered && !w->store().plans.back().placement.front().backups.empty(); });
+  const std::size_t published = w->store().plans.size();
+  w->kill(0, 1ms);
+  expect_same_bits();
+  EXPECT_THAT(members_of_plan(published), ElementsAre(1));
+}
+
+// It has answered, so it is listed, and its link breaks before it is told.
+TEST_F(elastic_holes, a_newcomer_whose_link_breaks_while_its_plan_is_published_hears_of_it) {
+  for (auto pause = 0us; pause <= 2000us; pause += 100us) {
+    SCOPED_TRACE(pause / 1us);
+    start();
+    run_until_step(5);
+    const std::size_t newcomer = w->add_member();
+    bool struck = false;
+    points->promise = [&](member_id who, generation) {
+      if (who != member_id(0) || std::exchange(struck, true)) return;
+      soon(pause, [&] { w->network().reset_links(w->process(0), w->process(newcomer)); });
+    };
+    run_until([&] { return struck; });
+    expect_same_bits();
+    if (HasFailure()) return;
   }
 }
 
