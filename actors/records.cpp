@@ -96,27 +96,30 @@ struct parsed_steps {
   std::uint64_t whole_bytes = 0;  // up to the end of the last whole line
 };
 
-result<parsed_steps> parse_all(const std::string& text, const std::string& path) {
+// Lines of the steps that follow on `before`.
+result<parsed_steps> parse_all(const std::string& text, const std::string& path,
+                               std::uint64_t before = 0) {
   parsed_steps steps;
   std::size_t at = 0;
   for (std::size_t end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
     const std::string_view line = std::string_view(text).substr(at, end - at);
+    const std::uint64_t next = before + steps.records.size() + 1;
     const std::optional<step_record> own = own_line(line).read();
-    if (own && own->step == steps.records.size() + 1) {
+    if (own && own->step == next) {
       steps.records.push_back(*own);
       steps.whole_bytes = end + 1;
       continue;
     }
-    const std::string where = fmt::format("{}:{}", path, steps.records.size() + 1);
+    const std::string where = fmt::format("{}:{}", path, next);
     result<step_record> record = parse(line, where);
     if (!record) return record.failure();
-    if (record->step != steps.records.size() + 1) {
+    if (record->step != next) {
       return error{
           exit_code::cannot_use,
           fmt::format(
               "{} holds step {}, but step {} comes next there; the file was changed by hand or "
               "belongs to another run",
-              where, record->step, steps.records.size() + 1)};
+              where, record->step, next)};
     }
     steps.records.push_back(*record);
     steps.whole_bytes = end + 1;
@@ -190,8 +193,29 @@ result<step_log> step_log::open(file_system& files, const std::string& path) {
   return log;
 }
 
+// Whoever coordinated before may have written a last line after this log was opened.
+status step_log::read_on() {
+  result<std::uint64_t> size = file_->size();
+  if (!size) return size.failure();
+  if (*size <= whole_bytes_) return done{};
+  if (*size - whole_bytes_ > log_limit) {
+    return error{exit_code::cannot_use, fmt::format("{} grew by {} bytes that this run did not "
+                                                    "write; is another program writing there?",
+                                                    path_, *size - whole_bytes_)};
+  }
+  std::string text(*size - whole_bytes_, '\0');
+  const std::span<std::byte> into = std::as_writable_bytes(std::span(text));
+  if (status read = read_exactly(*file_, whole_bytes_, into); !read) return read.failure();
+  result<parsed_steps> more = parse_all(text, path_, last_step());
+  if (!more) return more.failure();
+  records_.insert(records_.end(), more->records.begin(), more->records.end());
+  whole_bytes_ += more->whole_bytes;
+  return *size > whole_bytes_ ? file_->truncate(whole_bytes_) : status(done{});
+}
+
 status step_log::add(const step_record& record) {
   ensure(record.step >= 1, "steps count from 1");
+  if (status known = read_on(); !known) return known.failure();
   if (record.step > last_step() + 1) {
     return error{exit_code::defect,
                  fmt::format("step {} is committed, but {} ends with step {}: the lines between "

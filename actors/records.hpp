@@ -46,14 +46,16 @@ class step_log {
     ensure(step >= 1 && step <= last_step(), "a step was looked up that has no record");
     return records_[step - 1];
   }
-  // The next step is written; a step that stands already is compared. A difference and a gap are
-  // errors.
+  // The next step is written; a step that stands already, also one that another process wrote
+  // meanwhile, is compared. A difference and a gap are errors.
   status add(const step_record& record);
   status sync();
   // Does the file end where this object left it? Not if another process has written since.
   result<bool> is_mine() const;
 
  private:
+  status read_on();
+
   std::string path_;
   std::unique_ptr<file> file_;
   std::vector<step_record> records_;  // record of step n at n - 1

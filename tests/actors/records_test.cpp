@@ -230,6 +230,26 @@ TEST_F(records_test, whoever_wrote_into_a_file_since_it_was_opened_is_noticed) {
   EXPECT_FALSE(*steps->is_mine());
 }
 
+// Two coordinators for a moment: the one before writes what it had in hand when the next one is at
+// work already.
+TEST_F(records_test, a_line_that_another_process_wrote_meanwhile_is_not_written_twice) {
+  auto before = step_log::open(files, steps_path);
+  ASSERT_TRUE(before && before->add(record_of(1)));
+  auto after = step_log::open(files, steps_path);
+  ASSERT_TRUE(after && before->add(record_of(2)));
+  ASSERT_TRUE(after->add(record_of(2)));
+  ASSERT_TRUE(after->add(record_of(3)));
+  ASSERT_TRUE(before->add(record_of(3)));
+  EXPECT_EQ(before->last_step(), 3u);
+  step_record wrong = record_of(4);
+  ASSERT_TRUE(after->add(wrong));
+  wrong.loss += 1;
+  EXPECT_FALSE(before->add(wrong)) << "another line of a step that has one";
+  const auto all = read_steps(files, steps_path);
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->size(), 4u);
+}
+
 TEST_F(records_test, the_time_of_a_start_goes_on_with_who_writes_next) {
   manual_clock first_clock(wall_time(std::chrono::seconds(1000)));
   {
