@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace troupe::comm {
 
@@ -141,6 +142,18 @@ void simulated_core::reset_links(process_id a, process_id b, const std::string& 
       break_link(link, fmt::format("{} {}", why, to_text(process_of(peer).local)));
     }
   }
+}
+
+std::size_t simulated_core::open_links(process_id of) const {
+  std::size_t open = 0;
+  for (const std::uint64_t first : process_of(of).connections) {
+    const connection& c = connections_[first / 2 - 1];
+    const auto [dialled, answered] = std::tie(c.ends[0], c.ends[1]);
+    // A request that was not answered yet is the other side's.
+    if (dialled.process == of && dialled.state != end_state::closed) ++open;
+    if (answered.process == of && answered.state == end_state::open) ++open;
+  }
+  return open;
 }
 
 const network_conditions& simulated_core::between(process_id from, process_id to) const {

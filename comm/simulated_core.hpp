@@ -91,6 +91,7 @@ class simulated_core {
   void set_filter(frame_filter filter) { filter_ = std::move(filter); }
   void set_connect_timeout(nanoseconds timeout) { connect_timeout_ = timeout; }
   const network_counters& counters() const { return counters_; }
+  std::size_t open_links(process_id of) const;
 
  private:
   using kind = simulated_event::kind;

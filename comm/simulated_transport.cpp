@@ -100,6 +100,7 @@ void simulated_network::kill(process_id which,
                              std::optional<std::chrono::nanoseconds> noticed_after) {
   core_->kill(which, noticed_after);
 }
+std::size_t simulated_network::open_links(process_id of) const { return core_->open_links(of); }
 void simulated_network::stop(process_id which) { core_->stop(which); }
 void simulated_network::continue_process(process_id which) { core_->continue_process(which); }
 

@@ -103,6 +103,9 @@ class simulated_network {
   void stop(process_id which);
   void continue_process(process_id which);
 
+  // Connections of which this process's end is not closed.
+  std::size_t open_links(process_id of) const;
+
   // How long a connect() without an answer takes to fail.
   void set_connect_timeout(std::chrono::nanoseconds timeout);
 

@@ -39,6 +39,7 @@ std::vector<fault> faults_from_seed(std::uint64_t seed, std::uint32_t most, std:
     f.target = draw(3) == 0 ? 0 : static_cast<std::uint32_t>(1 + draw(16));
     f.lasts = std::chrono::milliseconds(draw(2) == 0 ? draw(900) : draw(9000));
     f.noticed = draw(4) != 0;
+    f.may_uncover = f.kind == fault_kind::freeze && draw(4) == 0;
     faults.push_back(f);
   }
   // Some follow each other closely.
@@ -57,7 +58,8 @@ std::string to_text(const fault& f) {
                      f.noticed ? "" : ", unnoticed");
 }
 
-fault_driver::fault_driver(world& w, std::vector<fault> faults) : world_(w) {
+fault_driver::fault_driver(world& w, std::vector<fault> faults, liveness* told)
+    : world_(w), liveness_(told) {
   for (fault& f : faults) faults_.push_back({f, false});
   away_.resize(w.size());
   restarting_.resize(w.size());
@@ -69,6 +71,12 @@ void fault_driver::tell(const std::string& what) {
 }
 
 bool fault_driver::works(std::size_t i) const { return world_.lives(i) && !away_[i]; }
+
+// Nobody else may be away when all have to wait for one.
+bool fault_driver::may_strike(const fault& f, std::size_t target) const {
+  return keeps_cover(target) ||
+         (f.may_uncover && std::ranges::none_of(away_, [](bool away) { return away; }));
+}
 
 // Would every block still have a holder that lives and can be reached?
 bool fault_driver::keeps_cover(std::size_t without) const {
@@ -84,8 +92,10 @@ bool fault_driver::keeps_cover(std::size_t without) const {
 }
 
 void fault_driver::cut_off(std::size_t i, bool cut) {
+  cut_.resize(world_.size());
+  cut_[i] = cut;
   for (std::size_t other = 0; other < world_.size(); ++other) {
-    if (other == i) continue;
+    if (other == i || (!cut && cut_[other])) continue;
     const auto a = world_.process(i), b = world_.process(other);
     if (cut) {
       world_.network().cut(a, b);
@@ -112,7 +122,7 @@ std::optional<std::size_t> fault_driver::target_of(const fault& f) const {
   }
   for (std::size_t i = 0; i < living.size(); ++i) {
     const std::size_t who = living[(first + i) % living.size()];
-    if (keeps_cover(who)) return who;
+    if (may_strike(f, who)) return who;
   }
   return std::nullopt;
 }
@@ -125,6 +135,7 @@ void fault_driver::strike(const fault& f) {
     const std::size_t i = world_.add_member();
     away_.resize(world_.size());
     restarting_.resize(world_.size());
+    if (liveness_ != nullptr) liveness_->started(i);
     return tell(fmt::format("member {} joins{}", i,
                             f.kind == fault_kind::join ? "" : ", as nobody may be struck"));
   }
@@ -132,7 +143,7 @@ void fault_driver::strike(const fault& f) {
 }
 
 bool fault_driver::strike_now(const fault& f, std::size_t target) {
-  if (!works(target) || !keeps_cover(target)) return false;
+  if (!works(target) || !may_strike(f, target)) return false;
   hit(f, target);
   return true;
 }
@@ -142,7 +153,11 @@ void fault_driver::hit(const fault& f, std::size_t target) {
   tell(fmt::format("{} of member {}", to_text(f), target));
   if (f.kind == fault_kind::leave) {
     away_[target] = true;  // it may be gone at any moment: nobody may count on it
+    if (liveness_ != nullptr) liveness_->leaves(target);
     return world_.stop(target, "told to leave");
+  }
+  if (liveness_ != nullptr) {
+    liveness_->struck(target, f.kind != fault_kind::kill || !f.noticed);
   }
   const incarnation life = world_.life(target);
   if (f.kind == fault_kind::kill) {
@@ -162,6 +177,7 @@ void fault_driver::hit(const fault& f, std::size_t target) {
     away_[target] = false;
     tell(fmt::format("member {} is back", target));
     if (world_.life(target) != life) return;
+    if (liveness_ != nullptr) liveness_->back(target);
     if (frozen) {
       world_.thaw(target);
     } else {
@@ -181,6 +197,7 @@ void fault_driver::start_again(std::size_t i) {
       tell(fmt::format("member {} had ended: {}", i, how->why));
     }
     tell(fmt::format("member {} is started again", i));
+    if (liveness_ != nullptr) liveness_->started(i);
     world_.revive(i);
   });
 }
@@ -205,6 +222,7 @@ void fault_driver::look() {
 void fault_driver::run(time_since_start at_most) {
   while (world_.now() <= at_most) {
     look();
+    if (liveness_ != nullptr) liveness_->look();
     if (world_.over() || !world_.step_on()) return;
   }
 }

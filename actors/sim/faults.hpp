@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/sim/liveness.hpp"
 #include "actors/sim/world.hpp"
 
 namespace troupe::actors::sim {
@@ -27,6 +28,7 @@ struct fault {
   std::uint32_t target = 0;             // of those who live then, counted on; 0: the coordinator
   std::chrono::nanoseconds lasts{};     // freeze and cut
   bool noticed = true;                  // a kill: the network tells its peers
+  bool may_uncover = false;  // a freeze: also of the last holder of a block, for whom all wait
 };
 
 // Up to `most` of them, at least one; the steps in which they strike are in the first two thirds.
@@ -35,8 +37,8 @@ std::string to_text(const fault& f);
 
 class fault_driver {
  public:
-  // The world outlives the driver.
-  fault_driver(world& w, std::vector<fault> faults);
+  // The world outlives the driver, and so does whoever is told what is done to it.
+  fault_driver(world& w, std::vector<fault> faults, liveness* told = nullptr);
 
   // Strikes this member now, if it works and the guard allows it; false: it does not.
   bool strike_now(const fault& f, std::size_t target);
@@ -63,11 +65,14 @@ class fault_driver {
   void cut_off(std::size_t i, bool cut);
   bool keeps_cover(std::size_t without) const;
   bool works(std::size_t i) const;
+  bool may_strike(const fault& f, std::size_t target) const;
   void tell(const std::string& what);
 
   world& world_;
+  liveness* liveness_;
   std::vector<due_fault> faults_;
   std::vector<bool> away_;        // frozen or cut off, by slot
+  std::vector<bool> cut_;         // cut off
   std::vector<bool> restarting_;  // by slot
   std::uint32_t struck_ = 0, refused_ = 0;
   std::vector<std::string> told_;

@@ -223,6 +223,9 @@ void invariants::block_applied(member_id who, block_id id, std::uint64_t version
   }
   if (m.seen < version) report("S-2", who, version, id, "updated without the step's record");
   const toy_computation& device = device_(who);
+  if (device.is_torn(id)) {
+    return report("S-16", who, version, id, "the update counts, and still runs");
+  }
   if (version <= reference_.steps() &&
       hash_of(device.sum_in_memory(id, version)) != reference_.sum_hash(version, id)) {
     report("S-2", who, version, id, "updated with another gradient than was voted for");
@@ -246,6 +249,9 @@ void invariants::block_applied(member_id who, block_id id, std::uint64_t version
 void invariants::copy_verified(member_id who, block_id id, std::uint64_t version) {
   ++checks_;
   at(who).versions[id] = version;
+  if (device_(who).is_torn(id)) {
+    return report("S-16", who, version, id, "a copy counts while the block is updated");
+  }
   if (!same_bits(device_(who).state(id), reference_.state(version, id))) {
     report("S-17", who, version, id, "a copy counts that is not the reference's state");
   }
@@ -287,6 +293,10 @@ void invariants::layer_computed(member_id who, std::uint64_t step, std::uint32_t
   const toy_computation& device = device_(who);
   const auto check = [&](block_id id) {
     if (same_bits(device.state(id).parameters, reference_.state(step - 1, id).parameters)) return;
+    if (device.is_torn(id)) {
+      return report("S-16", who, step, id,
+                    fmt::format("layer {} is computed while this block is updated", layer));
+    }
     report("S-10", who, step, id,
            fmt::format("layer {} is computed from parameters that are not version {}", layer,
                        step - 1));
@@ -297,6 +307,7 @@ void invariants::layer_computed(member_id who, std::uint64_t step, std::uint32_t
 
 void invariants::check_end(const memory_store& store) {
   const std::uint64_t last = reference_.steps();
+  if (!store.not_fenced.empty()) return report("S-14", {}, last, {}, store.not_fenced);
   if (!store.wrong_line.empty()) return report("S-15", {}, last, {}, store.wrong_line);
   if (store.lines.size() != last) {
     return report("S-15", {}, last, {}, fmt::format("{} steps were recorded", store.lines.size()));

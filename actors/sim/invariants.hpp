@@ -14,7 +14,9 @@
 //   S-9  spread         holders of a block are at most one version apart
 //   S-10 pure input     a layer of step n is computed from version n - 1
 //   S-11 slots          every node of every source is added once, and nothing else is
+//   S-14 fenced         plans and lines come from whoever has the newest plan
 //   S-15 lines          a step is recorded once, in order, and by equal lines
+//   S-16 torn           a block is not read, copied or counted while it is updated
 //   S-17 verified copy  a copy is the reference's state at its version before it counts
 //   S-20 final bits     what is saved at the end is the reference's
 //
@@ -57,6 +59,12 @@ class invariants final : public world_watcher {
   void watch_lives(std::function<incarnation(member_id)> life) { life_ = std::move(life); }
   // After a run that should have come to its end.
   void check_end(const memory_store& store);
+
+  // Has it promised a later plan, or adopted one?
+  bool has_left(member_id who, generation plan) const {
+    const auto m = members_.find(who);
+    return m != members_.end() && (m->second.promised > plan || m->second.plan > plan);
+  }
 
   const std::optional<violation>& first() const { return first_; }
   const toy_reference& reference() const { return reference_; }

@@ -42,7 +42,13 @@ class memory_store_view final : public run_store {
   }
   void publish_next(const protocol::plan& wanted, answer<protocol::plan> then) override {
     later([this, wanted, then = std::move(then)] {
-      if (wanted.number.value == shared_.plans.size()) shared_.plans.push_back(wanted);
+      if (wanted.number.value == shared_.plans.size()) {
+        if (wanted.parent != plan_hash(print_plan(shared_.plans.back()))) {
+          shared_.not_fenced = "plan " + std::to_string(wanted.number.value) +
+                               " was published by somebody who did not know the one before";
+        }
+        shared_.plans.push_back(wanted);
+      }
       then(shared_.plans.back());
     });
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "actors/recorder.hpp"
@@ -32,25 +33,45 @@ class memory_store {
   bool finished = false;                          // the run is
   std::map<std::uint64_t, committed_step> lines;  // by step, whoever told them
   std::string wrong_line;  // the first that contradicts another or leaves a gap
+  // The first that somebody wrote whose plan was not the newest one (S-14).
+  std::string not_fenced;
   time_since_start answer_time = std::chrono::microseconds(200);
 
  private:
   friend class memory_store_view;
+  friend class memory_recorder;
   timeline& time_;
   const clock_source& clock_;
 };
 
-// Keeps what it is told.
+// Keeps what it is told. Like the real one it looks, after a longer pause, whether it still has the
+// role, and rests if not.
 class memory_recorder final : public recorder {
  public:
-  memory_recorder(std::function<void(std::function<void()>)> post, memory_store& shared)
-      : post_(std::move(post)), shared_(shared) {}
+  memory_recorder(member_id self, std::function<void(std::function<void()>)> post,
+                  memory_store& shared, std::chrono::nanoseconds longest_pause)
+      : self_(self), post_(std::move(post)), shared_(shared), longest_pause_(longest_pause) {}
 
-  void started(const protocol::plan&, const starting_point&) override {}
+  void started(const protocol::plan& p, const starting_point&) override { take_plan(p); }
   void goes_on(const protocol::plan& p, const starting_point&, const world_change& how) override {
+    take_plan(p);
     changes.emplace_back(p.number, how);
   }
   void committed(const committed_step& step, answer then) override {
+    const time_since_start before = std::exchange(last_line_, shared_.clock_.now());
+    const protocol::plan* newest = shared_.plans.empty() ? nullptr : &shared_.plans.back();
+    if (newest != nullptr && last_line_ - before > longest_pause_ &&
+        newest->coordinator != self_) {
+      return;
+    }
+    // What the newest plan begins with may be told by two.
+    if (newest != nullptr && newest->number > plan_ && step.record.step > newest->base) {
+      shared_.not_fenced = "member " + std::to_string(self_.value) + " recorded step " +
+                           std::to_string(step.record.step) + " under plan " +
+                           std::to_string(plan_.value) + ", and plan " +
+                           std::to_string(newest->number.value) + " goes on from step " +
+                           std::to_string(newest->base);
+    }
     lines.push_back(step);
     const std::uint64_t number = step.record.step;
     const auto [at, fresh] = shared_.lines.emplace(number, step);
@@ -90,8 +111,17 @@ class memory_recorder final : public recorder {
   std::optional<exit_code> finished_with;
 
  private:
+  void take_plan(const protocol::plan& p) {
+    plan_ = p.number;
+    last_line_ = shared_.clock_.now();
+  }
+
+  member_id self_;
   std::function<void(std::function<void()>)> post_;
   memory_store& shared_;
+  std::chrono::nanoseconds longest_pause_;
+  generation plan_;
+  time_since_start last_line_{};
 };
 
 }  // namespace troupe::actors::sim

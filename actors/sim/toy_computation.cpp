@@ -44,16 +44,20 @@ void toy_computation::adopt(const member_share& share) {
 
 void toy_computation::initialize(completion done) {
   for (auto& [id, state] : states_) state = first_state(toy_, id);
+  torn_.clear();
   post_([done = std::move(done)] { done(nullptr); });
 }
 
 // --- jobs ---
 
 void toy_computation::queue(std::deque<job>& jobs, time_since_start takes,
-                            std::function<void()> work) {
-  jobs.push_back({takes, [this, number = share_number_, work = std::move(work)] {
-                    if (number == share_number_) work();
-                  }});
+                            std::function<void()> work, std::function<void()> begin) {
+  const auto of_this_share = [this](std::function<void()> what) {
+    return [this, number = share_number_, what = std::move(what)] {
+      if (number == share_number_) what();
+    };
+  };
+  jobs.push_back({takes, of_this_share(std::move(work)), of_this_share(std::move(begin))});
   if (!busy_) run_next();
 }
 
@@ -63,6 +67,7 @@ void toy_computation::run_next() {
   job next = std::move(from.front());
   from.pop_front();
   busy_ = true;
+  next.begin();
   time_.at(clock_.now() + next.takes,
            [this, alive = std::weak_ptr(alive_), work = std::move(next.work)] {
              if (alive.expired()) return;
@@ -227,10 +232,23 @@ void toy_computation::hash_sum(block_id block, std::uint64_t step, answer<hash12
 
 void toy_computation::apply(block_id block, const protocol::decision_record& record,
                             completion done) {
-  queue(protocol_jobs_, speed_.protocol(), [this, block, record, done = std::move(done)] {
-    sim::apply(record, sums_.at({block, record.step % 2}), states_.at(block));
-    post_([done] { done(nullptr); });
-  });
+  // While it runs, the block is half written: whoever reads it then reads nonsense.
+  const auto tear = [this, block] {
+    toy_state& state = states_.at(block);
+    torn_[block] = state;
+    for (toy_block* part : {&state.parameters, &state.first_moments, &state.second_moments}) {
+      for (std::size_t i = 0; i < part->size() / 2; ++i) (*part)[i] += 1.0f;
+    }
+  };
+  queue(
+      protocol_jobs_, speed_.protocol(),
+      [this, block, record, done = std::move(done)] {
+        states_.at(block) = torn_.at(block);
+        torn_.erase(block);
+        sim::apply(record, sums_.at({block, record.step % 2}), states_.at(block));
+        post_([done] { done(nullptr); });
+      },
+      tear);
 }
 
 std::span<std::byte> toy_computation::parameters(block_id block) {

@@ -59,6 +59,8 @@ class toy_computation : public computation {
   // --- for watchers ---
   const toy_state& state(block_id block) const { return states_.at(block); }
   bool holds(block_id block) const { return held_.contains(block); }
+  // An update of the block is under way: its memory is neither the old state nor the new one.
+  bool is_torn(block_id block) const { return torn_.contains(block); }
   // The sum of a step as it lies in memory.
   const toy_block& sum_in_memory(block_id block, std::uint64_t step) const {
     return sums_.at({block, step % 2});
@@ -68,8 +70,10 @@ class toy_computation : public computation {
   struct job {
     time_since_start takes;
     std::function<void()> work;  // at its end; its completion is posted from there
+    std::function<void()> begin = [] {};
   };
-  void queue(std::deque<job>& jobs, time_since_start takes, std::function<void()> work);
+  void queue(std::deque<job>& jobs, time_since_start takes, std::function<void()> work,
+             std::function<void()> begin = [] {});
   void run_next();
   void forward_next();
   void backward(std::uint32_t layer);
@@ -92,6 +96,7 @@ class toy_computation : public computation {
   std::uint64_t share_number_ = 0;  // rises with every adopt(): jobs of an older share do nothing
   std::map<block_id, toy_state> states_;  // of the whole model
   std::set<block_id> held_;
+  std::map<block_id, toy_state> torn_;  // states before the updates that run
   std::map<std::pair<block_id, std::uint64_t>, toy_block> sums_;  // by parity of the step
   std::map<node_key, toy_block> nodes_;                           // own
   std::map<node_key, toy_block> slots_;                           // of other members

@@ -59,7 +59,8 @@ void world::start_member(std::size_t i, incarnation life, bool joins) {
                                              static_cast<std::uint64_t>(unit.count()));
     };
   };
-  const toy_speed speed{about(200us), about(10us), about(50us)};
+  const toy_speed speed{about(200us * settings_.slowness), about(10us * settings_.slowness),
+                        about(50us)};
   const member_id id(static_cast<std::uint32_t>(i));
   one& m = *members_[i];
   m.life = life;
@@ -107,7 +108,7 @@ void world::start_member(std::size_t i, incarnation life, bool joins) {
     one& of = *members_[i];
     if (!of.killed && of.life == life && of.body) of.body->driver().post(std::move(work));
   };
-  m.records = std::make_unique<memory_recorder>(post, store_);
+  m.records = std::make_unique<memory_recorder>(id, post, store_, worker.suspect);
   m.view = store_.view(post);
   m.body = std::make_unique<member>(
       member_settings{clock_, *m.transport, *watcher_, worker, coordination, gate}, [&](loop& on) {

@@ -30,6 +30,8 @@ struct world_settings {
   comm::network_conditions network;
   std::uint64_t validation_freq = 0;
   std::uint32_t members_per_host = 1;
+  // Jobs of the device take that many times as long.
+  std::uint32_t slowness = 1;
   // How often the links between two members, drawn by chance, are reset, and in which time.
   std::uint32_t resets = 0;
   std::chrono::nanoseconds resets_within = std::chrono::milliseconds(100);
@@ -98,6 +100,9 @@ class world {
   void thaw(std::size_t i);
   bool lives(std::size_t i) const { return !members_[i]->killed && !members_[i]->body->ended(); }
   incarnation life(std::size_t i) const { return members_[i]->life; }
+  std::uint32_t backups() const { return settings_.backups; }
+  bool killed(std::size_t i) const { return members_[i]->killed; }
+  std::size_t open_links(std::size_t i) const { return network_.open_links(members_[i]->process); }
   comm::process_id process(std::size_t i) const { return members_[i]->process; }
   // What is to happen at a moment of virtual time.
   void at(time_since_start when, std::function<void()> what) { time_.at(when, std::move(what)); }
