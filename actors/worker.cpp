@@ -117,7 +117,7 @@ void worker_state::adopt(protocol::plan plan) {
   const protocol::plan_member* me = plan.find(self());
   if (me == nullptr && !stop_why_.empty() && context_) return leave();
   if (me == nullptr || me->life != settings().me.life) {
-    if (!context_) return;  // of a world that has not taken it in yet
+    if (!context_) return meet_coordinator_of(plan);  // it has not taken this one in yet
     const std::string who =
         me == nullptr ? "does not name this member" : "names another process in this member's slot";
     return end_unlisted(

@@ -75,8 +75,8 @@ bool worker_state::welcome_to_world(const comm::facts& who) {
   const protocol::plan_member* listed = context_->plan.find(*who.wish);
   if (listed != nullptr && listed->life == who.life) return !is_gone(*listed);
   if (listed != nullptr && who.life < listed->life) return false;
-  // While the next plan is awaited, it may be listed there.
-  if (!coordinates()) return context_->over;
+  // While the next plan is awaited, it may be listed there. Otherwise it is told whom to ask.
+  if (!coordinates()) return context_->over || listed == nullptr;
   newcomers_[*who.wish] = who;
   if (listed != nullptr && !is_gone(*listed)) {
     lose(*who.wish, "a new process has come in its slot", true);
@@ -113,7 +113,7 @@ void worker_state::met(const introduced& m) {
     return gate().close(m.link);
   }
   if (!gate().keep(m.link, who, peer)) {
-    if (old == links_.end() && (context_ || m.we_connected)) links_to(who);
+    if (old == links_.end()) closed_at_once(m);
     return;
   }
   if (old != links_.end()) gate().close(old->second.link);
@@ -122,9 +122,11 @@ void worker_state::met(const introduced& m) {
   redial_->linked(who);
   absent_.erase(who);
   unlinked_.erase(who);
-  if (context_ && newcomers_.contains(who)) {
-    // Whoever was in an earlier plan learns that it is no more.
+  // Whoever was in an earlier plan learns that it is no more, and a newcomer who coordinates.
+  if (context_ && (newcomers_.contains(who) || context_->plan.find(who) == nullptr)) {
     mail_->send(who, protocol::plan_notice{print_plan(context_->plan)});
+  }
+  if (context_ && newcomers_.contains(who)) {
     if (collecting_ && !publishing_next_) {
       collecting_->newcomer(candidate_from(m.who));
       mail_->send(who, protocol::collect{context_->plan.number, collecting_->next(), ""});
@@ -140,6 +142,31 @@ void worker_state::met(const introduced& m) {
   }
   convene_if_complete();
   ready_if_complete();
+}
+
+// It was there, and the other side closed it before it was taken.
+void worker_state::closed_at_once(const introduced& m) {
+  const member_id who = *m.who.wish;
+  if (!context_) {
+    if (m.we_connected) links_to(who);
+    return;
+  }
+  const std::chrono::nanoseconds pause = redial_->failed(who, true, now(), silence());
+  if (pause != redial::never) return dial_after(pause, who);
+  redial_->linked(who);
+  lose(who, "it closes every connection");
+}
+
+// A newcomer has met somebody who does not coordinate, and who says who does.
+void worker_state::meet_coordinator_of(const protocol::plan& plan) {
+  const protocol::plan_member* leads = plan.find(plan.coordinator);
+  if (leads == nullptr) return;
+  const result<comm::address> where = comm::parse_address(leads->address);
+  if (!where || links_.contains(leads->id)) return;
+  std::vector<member_id> met;
+  for (const auto& [id, link] : links_) met.push_back(id);
+  for (const member_id id : met) drop_peer(id);
+  found(*where);
 }
 
 // The link to a member is missing: somebody has to dial.
@@ -277,8 +304,10 @@ void worker_state::lost_link(const link_ended& m) {
     caf::anon_send(peer->second, peer_unlinked{});
   }
   if (phase_ >= phase::ending) {
-    // Who ended by another's farewell has nothing to say that others do not say.
-    if (!first_to_know_) quiet(m.who);
+    // Who ended by another's farewell has nothing to say that others do not say, and whoever is in
+    // no plan does not come again for it.
+    const bool listed = !context_ || context_->plan.find(m.who) != nullptr;
+    if (!first_to_know_ || !listed) quiet(m.who);
     return;
   }
   if (!context_) absent_.insert(m.who);

@@ -120,6 +120,8 @@ class worker_state {
   void drop_peer(member_id id);
   bool welcome(const introduced& m);
   bool welcome_to_world(const comm::facts& who);
+  void closed_at_once(const introduced& m);
+  void meet_coordinator_of(const protocol::plan& plan);
   void links_to(member_id who);
   void links_to_later(member_id who);
   void dial_after(std::chrono::nanoseconds pause, member_id who);

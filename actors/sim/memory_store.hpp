@@ -60,8 +60,7 @@ class memory_recorder final : public recorder {
   void committed(const committed_step& step, answer then) override {
     const time_since_start before = std::exchange(last_line_, shared_.clock_.now());
     const protocol::plan* newest = shared_.plans.empty() ? nullptr : &shared_.plans.back();
-    if (newest != nullptr && last_line_ - before > longest_pause_ &&
-        newest->coordinator != self_) {
+    if (newest != nullptr && last_line_ - before > longest_pause_ && newest->coordinator != self_) {
       return;
     }
     // What the newest plan begins with may be told by two.

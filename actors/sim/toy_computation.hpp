@@ -72,8 +72,9 @@ class toy_computation : public computation {
     std::function<void()> work;  // at its end; its completion is posted from there
     std::function<void()> begin = [] {};
   };
-  void queue(std::deque<job>& jobs, time_since_start takes, std::function<void()> work,
-             std::function<void()> begin = [] {});
+  void queue(
+      std::deque<job>& jobs, time_since_start takes, std::function<void()> work,
+      std::function<void()> begin = [] {});
   void run_next();
   void forward_next();
   void backward(std::uint32_t layer);

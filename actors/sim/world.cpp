@@ -1,6 +1,7 @@
 #include "actors/sim/world.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "config/base/error.hpp"
 #include "config/base/mixing.hpp"
@@ -64,7 +65,7 @@ void world::start_member(std::size_t i, incarnation life, bool joins) {
   const member_id id(static_cast<std::uint32_t>(i));
   one& m = *members_[i];
   m.life = life;
-  m.killed = m.frozen = false;
+  m.killed = m.frozen = m.exits = false;
   const std::string host = "host-" + std::to_string(i / settings_.members_per_host);
   comm::simulated_network::process process = network_.add_process(host);
   m.process = process.id;
@@ -203,6 +204,14 @@ void world::set_timer(std::size_t i) {
   if (due) timers_.insert({*due, i});
 }
 
+// A process whose member has ended exits: its port refuses.
+void world::exit_soon(std::size_t i) {
+  one& m = *members_[i];
+  if (std::exchange(m.exits, true)) return;
+  time_.at(clock_.now() + std::chrono::milliseconds(2),
+           [this, process = m.process] { network_.kill(process, std::chrono::milliseconds(1)); });
+}
+
 void world::run_dirty() {
   while (!dirty_.empty()) {
     std::vector<std::size_t> now_dirty;
@@ -217,6 +226,7 @@ void world::run_dirty() {
       while (m.body->turn()) {
       }
       set_timer(i);
+      if (m.body->ended()) exit_soon(i);
     }
     for (const comm::process_id p : network_.take_ready()) mark(of_process_[p.value]);
   }

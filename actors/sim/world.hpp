@@ -101,6 +101,7 @@ class world {
   bool lives(std::size_t i) const { return !members_[i]->killed && !members_[i]->body->ended(); }
   incarnation life(std::size_t i) const { return members_[i]->life; }
   std::uint32_t backups() const { return settings_.backups; }
+  std::uint32_t resets() const { return settings_.resets; }
   bool killed(std::size_t i) const { return members_[i]->killed; }
   std::size_t open_links(std::size_t i) const { return network_.open_links(members_[i]->process); }
   comm::process_id process(std::size_t i) const { return members_[i]->process; }
@@ -132,11 +133,12 @@ class world {
     toy_computation* device = nullptr;  // owned by the body
     std::optional<time_since_start> timer;
     bool dirty = false;
-    bool killed = false, frozen = false;
+    bool killed = false, frozen = false, exits = false;
   };
   void start_member(std::size_t i, incarnation life, bool joins);
 
   void mark(std::size_t i);
+  void exit_soon(std::size_t i);
   void run_dirty();
   void note(std::uint64_t what);
   void set_timer(std::size_t i);
