@@ -154,6 +154,9 @@ status worker_state::open_generation(protocol::plan plan) {
   const auto bulk = std::make_shared<exchange>(around_->work, *mail_, share, lasting_);
   if (status opened = bulk->open(around_->transport, plan.number); !opened) return opened;
   bulk_ = bulk;
+  if (context_) {
+    for (const protocol::plan_member& m : context_->plan.members) former_[m.id] = m.life;
+  }
   peer_around_->plan = plan.number;
   context_ = std::make_shared<generation_context>(generation_context{
       std::move(plan), self(), around_->work, *bulk, *mail_, around_->points, lasting_,
@@ -360,7 +363,8 @@ void worker_state::end_with(const ending& how, bool first) {
   const bool ordinary = first && !how.our_own;
   end_when_said(
       [this, first](member_id id) {
-        return id != lost_ && (links_.contains(id) || (first && redial_->is_missing(id)));
+        if (id == lost_ || (context_ && is_stranger(id))) return false;
+        return links_.contains(id) || (first && redial_->is_missing(id));
       },
       ordinary ? settings().evict : std::chrono::milliseconds(500));
 }
@@ -441,6 +445,7 @@ caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
       [self](const publish_failed& m) { self->state.not_published(m.why); },
       [self](const newest_plan_read& m) { self->state.chain_read(m.question, m.plan); },
       [self](const boundary_reached& m) { self->state.boundary(m.of); },
+      [self](const stranger_overdue& m) { self->state.drop_stranger(m.who, m.life); },
       [self](const leave_window_over&) { self->state.let_them_leave(); },
       [self](const state_loaded&) { self->state.loaded(); },
       [self](const peer_quiet& m) { self->state.quiet(m.who); },

@@ -61,13 +61,29 @@ void worker_state::tidy_links(const protocol::plan& now) {
     const auto came = newcomers_.find(m.id);
     if (came != newcomers_.end() && came->second.life == m.life) newcomers_.erase(came);
   }
-  std::vector<member_id> strangers;
+  // Whoever is reached hears of the plan without it first, and ends its links itself.
+  std::vector<member_id> over;
   for (const auto& [id, peer] : mail_->peers()) {
-    if (newcomers_.contains(id)) continue;
-    const protocol::plan_member* m = now.find(id);
-    if (m == nullptr || m->life != lives_[id]) strangers.push_back(id);
+    if (!is_stranger(id)) continue;
+    if (!links_.contains(id) || now.find(id) != nullptr) {  // another process has its place
+      over.push_back(id);
+    } else {
+      actor_->delayed_send(self_, settings().suspect, stranger_overdue{id, lives_[id]});
+    }
   }
-  for (const member_id id : strangers) drop_peer(id);
+  for (const member_id id : over) drop_peer(id);
+}
+
+// A peer that is in no plan and does not come anew.
+bool worker_state::is_stranger(member_id id) const {
+  if (newcomers_.contains(id)) return false;
+  const protocol::plan_member* m = context_->plan.find(id);
+  return m == nullptr || m->life != lives_.at(id);
+}
+
+void worker_state::drop_stranger(member_id id, incarnation life) {
+  if (!context_ || !mail_->peers().contains(id)) return;
+  if (lives_[id] == life && is_stranger(id)) drop_peer(id);
 }
 
 // There is a plan: is whoever came in it, or may it wait to come in?
@@ -77,6 +93,9 @@ bool worker_state::welcome_to_world(const comm::facts& who) {
   if (listed != nullptr && who.life < listed->life) return false;
   // While the next plan is awaited, it may be listed there. Otherwise it is told whom to ask.
   if (!coordinates()) return context_->over || listed == nullptr;
+  // Its time in the world is over, and it does not know yet.
+  const auto former = former_.find(*who.wish);
+  if (listed == nullptr && former != former_.end() && who.life <= former->second) return true;
   newcomers_[*who.wish] = who;
   if (listed != nullptr && !is_gone(*listed)) {
     lose(*who.wish, "a new process has come in its slot", true);

@@ -51,6 +51,10 @@ struct promises_overdue {  // whoever has not answered is not waited for
 struct next_published {
   protocol::plan plan;  // that stands in the chain, mine or another's
 };
+struct stranger_overdue {  // whoever is in the plan no more has not ended its link
+  member_id who;
+  incarnation life;
+};
 struct leave_window_over {};  // whoever was told to leave with others has said so by now
 struct publish_failed {
   error why;
@@ -81,4 +85,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::promises_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::next_published)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::publish_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::newest_plan_read)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::stranger_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::leave_window_over)

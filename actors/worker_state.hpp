@@ -70,6 +70,7 @@ class worker_state {
   void let_them_leave();
   void published(const protocol::plan& plan);
   void not_published(const error& why);
+  void drop_stranger(member_id id, incarnation life);
   void chain_read(std::uint64_t question, const protocol::plan& newest);
   void at_base(generation plan);
 
@@ -120,6 +121,7 @@ class worker_state {
   void drop_peer(member_id id);
   bool welcome(const introduced& m);
   bool welcome_to_world(const comm::facts& who);
+  bool is_stranger(member_id id) const;
   void closed_at_once(const introduced& m);
   void meet_coordinator_of(const protocol::plan& plan);
   void links_to(member_id who);
@@ -205,7 +207,8 @@ class worker_state {
   std::size_t behind_base_ = 0;  // blocks that are still rolled forward
 
   // From plan to plan.
-  std::map<member_id, incarnation> lives_;  // of peers
+  std::map<member_id, incarnation> lives_;   // of peers
+  std::map<member_id, incarnation> former_;  // the newest in a plan before this one
   // Peers of those who are in no plan any more. As long as such a process may live, it remembers
   // what was said, so whoever would begin anew with it would not be understood.
   std::map<member_id, std::pair<incarnation, caf::actor>> retired_;

@@ -42,8 +42,12 @@ void liveness::struck(std::size_t who, bool silent) {
   at(who).acts = false;
   ++losses_;
   // A silent loss is known after the time of eviction; whoever has to act on it may have to wait
-  // for its turn.
-  const time_since_start known = silent ? evict_ + suspect_ : time_since_start(10ms);
+  // for its turn, and who collects promises waits once more for one that is silent, too.
+  const bool another = settled_ > world_.now() || std::ranges::any_of(slots_, [&](const slot& s) {
+                         return !s.acts && &s != &slots_[who];
+                       });
+  const time_since_start known =
+      silent ? evict_ + suspect_ + (another ? evict_ : 0ms) : time_since_start(10ms);
   disturbed(known);
   if (world_.store().plans.empty()) return;
   const protocol::plan& plan = world_.store().plans.back();
