@@ -165,7 +165,15 @@ void invariants::sum_held_by_backup(member_id who, std::uint64_t step, block_id 
 
 void invariants::voted(member_id who, const protocol::vote& vote) {
   must_not_have_promised(who, vote.step, "voted");
-  const known_plan* in = plan_of(who);
+  known_plan* in = plan_of(who);
+  if (in != nullptr) {
+    const std::string numerics = device_(who).numerics_class();
+    if (in->numerics.empty()) in->numerics = numerics;
+    if (numerics != in->numerics) {
+      report("S-19", who, vote.step, {},
+             fmt::format("it computes as {}, another member as {}", numerics, in->numerics));
+    }
+  }
   for (const protocol::block_sum& sum : vote.sums) {
     ++checks_;
     placed* block = find(who, sum.block);

@@ -18,6 +18,7 @@
 //   S-15 lines          a step is recorded once, in order, and by equal lines
 //   S-16 torn           a block is not read, copied or counted while it is updated
 //   S-17 verified copy  a copy is the reference's state at its version before it counts
+//   S-19 one class      all members of a plan compute with the same numerics
 //   S-20 final bits     what is saved at the end is the reference's
 //
 // The first violation is kept and nothing after it, as all that follows from it is noise. States
@@ -95,6 +96,7 @@ class invariants final : public world_watcher {
   struct known_plan {
     protocol::plan plan;
     std::map<block_id, placed> blocks;
+    std::string numerics;
   };
   // What is known of a member's present life.
   struct one {

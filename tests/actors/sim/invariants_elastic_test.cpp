@@ -189,7 +189,9 @@ struct a_finished_world : testing::Test {
   }
   // Records a step once more.
   void record(const committed_step& step) {
-    memory_recorder recorder([](const auto& work) { work(); }, w.store());
+    memory_recorder recorder(
+        member_id(0), [](const auto& work) { work(); }, w.store(), 1s);
+    recorder.started(w.store().plans.front(), {});
     recorder.committed(step, [](status s) { EXPECT_TRUE(s); });
   }
   world_settings settings = small();
@@ -218,6 +220,38 @@ TEST_F(a_finished_world, in_which_a_step_was_recorded_before_the_one_before_it_i
   w.store().lines.erase(4);
   record(step);
   EXPECT_EQ(found(), "S-15");
+}
+
+// --- S-14 ---
+
+// A plan that goes on from step 2, made after the first one.
+void publish_another(world& w) {
+  protocol::plan next = w.store().plans.back();
+  next.number = generation(next.number.value + 1);
+  next.coordinator = member_id(1);
+  next.base = 2;
+  w.store().plans.push_back(next);
+}
+TEST_F(a_finished_world, in_which_the_coordinator_of_an_older_plan_records_a_later_step_is_found) {
+  publish_another(w);
+  record(w.store().lines.at(3));
+  EXPECT_EQ(found(), "S-14");
+}
+TEST_F(a_finished_world, may_have_two_who_record_what_the_newer_plan_begins_with) {
+  publish_another(w);
+  record(w.store().lines.at(2));
+  EXPECT_EQ(found(), "");
+}
+TEST_F(a_finished_world, in_which_a_plan_does_not_name_the_one_before_is_found) {
+  protocol::plan next = w.store().plans.back();
+  next.number = generation(next.number.value + 1);
+  next.parent = "another";
+  const auto view = w.store().view([](const auto& work) { work(); });
+  bool answered = false;
+  view->publish_next(next, [&](const result<protocol::plan>&) { answered = true; });
+  while (!answered && w.step_on()) {
+  }
+  EXPECT_EQ(found(), "S-14");
 }
 
 // --- in a world that loses a member ---

@@ -59,6 +59,14 @@ class does_not_update : public toy_computation {
   }
 };
 
+class says_it_updated_before_it_did : public toy_computation {
+  using toy_computation::toy_computation;
+  void apply(block_id block, const protocol::decision_record& record, completion done) override {
+    toy_computation::apply(block, record, [](trouble) {});
+    done(nullptr);
+  }
+};
+
 class updates_with_another_gradient : public toy_computation {
   using toy_computation::toy_computation;
   void apply(block_id block, const protocol::decision_record& record, completion done) override {
@@ -123,6 +131,16 @@ TEST(invariants, find_a_holder_that_updates_twice) {
 }
 TEST(invariants, find_a_holder_that_says_it_updated_and_did_not) {
   EXPECT_EQ(found_in(with_device<does_not_update>(culprit)), "S-2");
+}
+TEST(invariants, find_a_holder_whose_update_counts_while_it_runs) {
+  EXPECT_EQ(found_in(with_device<says_it_updated_before_it_did>(culprit)), "S-16");
+}
+class of_another_class : public toy_computation {
+  using toy_computation::toy_computation;
+  std::string numerics_class() const override { return "another"; }
+};
+TEST(invariants, find_a_member_that_computes_with_other_numerics) {
+  EXPECT_EQ(found_in(with_device<of_another_class>(culprit)), "S-19");
 }
 TEST(invariants, find_a_holder_that_updates_with_another_gradient) {
   EXPECT_EQ(found_in(with_device<updates_with_another_gradient>(culprit)), "S-2");
