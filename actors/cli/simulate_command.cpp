@@ -45,6 +45,21 @@ std::string again(const campaign_settings& c, std::uint64_t seed) {
   return line;
 }
 
+// CPU time of members for the changes of plans in wide worlds.
+std::string change_line(const std::vector<sim::change_seconds>& all) {
+  double maker = 0, others = 0, others_most = 0, step = 0;
+  for (const sim::change_seconds& one : all) {
+    maker = std::max(maker, one.maker);
+    others = std::max(others, one.others_median);
+    others_most = std::max(others_most, one.others_most);
+    step = std::max(step, one.step_median);
+  }
+  return fmt::format(
+      "{}; CPU at most {:.0f} ms in the member that makes the plan, {:.1f} ms in the median of the "
+      "others, {:.1f} ms in any of them; a step {:.1f} ms",
+      all.size(), 1e3 * maker, 1e3 * others, 1e3 * others_most, 1e3 * step);
+}
+
 void print_text(const campaign_settings& c, const campaign_outcome& o, std::ostream& out) {
   const auto count = [](std::uint64_t n) { return fmt::format("{}", n); };
   out << table(
@@ -62,6 +77,7 @@ void print_text(const campaign_settings& c, const campaign_outcome& o, std::ostr
        {"virtual time", fmt::format("{:.1f} s", o.virtual_seconds)},
        {"CPU time", fmt::format("{:.2f} s", o.cpu_seconds)},
        {"wall time", fmt::format("{:.2f} s", o.wall_seconds)}});
+  if (!o.changes.empty()) out << table({{"changes of plans", change_line(o.changes)}});
 }
 
 void print_json(const campaign_settings& c, const campaign_outcome& o, std::ostream& out) {

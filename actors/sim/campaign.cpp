@@ -1,8 +1,6 @@
 #include "actors/sim/campaign.hpp"
 
 #include <fmt/format.h>
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -36,12 +34,6 @@ class draws {
  private:
   std::uint64_t state_;
 };
-
-double thread_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 void add(comm::network_counters& to, const comm::network_counters& more) {
   to.frames += more.frames;
@@ -96,6 +88,13 @@ world_settings settings_of(const campaign_settings& campaign, std::uint64_t seed
   s.resets_within = std::chrono::milliseconds(4) * campaign.steps;
   constexpr std::uint32_t narrow = 16;
   if (s.members > narrow) {
+    // What a change costs is measured where nothing else is wrong.
+    s.measure = campaign.faults > 0;
+    if (s.measure) {
+      s.network = {};
+      s.resets = 0;
+    }
+    s.slowness = 1;
     s.toy.virtual_ranks = s.members;
     s.toy.layers = 4;
     s.toy.blocks = narrow;
@@ -109,7 +108,7 @@ std::vector<fault> faults_of(const campaign_settings& campaign, std::uint64_t se
 
 seed_outcome run_seed(const world_settings& settings, const world_parts& parts,
                       const std::vector<fault>& faults) {
-  const double begun = thread_seconds();
+  const double begun = thread_cpu_seconds();
   seed_outcome outcome;
   outcome.seed = settings.seed;
   invariants checked(settings.toy, settings.steps);
@@ -121,7 +120,11 @@ seed_outcome run_seed(const world_settings& settings, const world_parts& parts,
   if (faults.empty()) {
     w.run();
   } else {
-    driver.run(std::chrono::minutes(5));
+    change_cost cost(w);
+    driver.run(std::chrono::minutes(5), [&] {
+      if (settings.measure) cost.look();
+    });
+    outcome.changes = cost.changes();
   }
   const std::string trouble = w.trouble();
   outcome.faults = driver.struck();
@@ -144,7 +147,7 @@ seed_outcome run_seed(const world_settings& settings, const world_parts& parts,
   outcome.checks = checked.checks() + lively.checks();
   outcome.network = w.network().counters();
   outcome.virtual_seconds = std::chrono::duration<double>(w.now()).count();
-  outcome.cpu_seconds = thread_seconds() - begun;
+  outcome.cpu_seconds = thread_cpu_seconds() - begun;
   return outcome;
 }
 
@@ -183,6 +186,7 @@ campaign_outcome run_campaign(const campaign_settings& campaign,
       all.refused += one.refused;
       all.plans += one.plans;
       add(all.network, one.network);
+      all.changes.insert(all.changes.end(), one.changes.begin(), one.changes.end());
       if (one.invariant.empty()) continue;
       if (failed) failed(one);
       all.failures.push_back(std::move(one));

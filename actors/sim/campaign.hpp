@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/sim/change_cost.hpp"
 #include "actors/sim/faults.hpp"
 #include "actors/sim/world.hpp"
 
@@ -38,7 +39,8 @@ struct seed_outcome {
   comm::network_counters network;
   double virtual_seconds = 0, cpu_seconds = 0;
   std::uint32_t faults = 0, refused = 0, plans = 0;
-  std::vector<std::string> story;  // of the faults, in order
+  std::vector<std::string> story;       // of the faults, in order
+  std::vector<change_seconds> changes;  // of a wide world with faults
 };
 seed_outcome run_seed(const world_settings& settings, const world_parts& parts = usual_parts(),
                       const std::vector<fault>& faults = {});
@@ -50,7 +52,8 @@ struct campaign_outcome {
   comm::network_counters network;
   double virtual_seconds = 0, cpu_seconds = 0, wall_seconds = 0;
   std::uint64_t faults = 0, refused = 0, plans = 0;
-  std::vector<seed_outcome> failures;  // by seed
+  std::vector<change_seconds> changes;  // of wide worlds with faults
+  std::vector<seed_outcome> failures;   // by seed
 };
 // `failed` is told of each failure as it is found, by one thread at a time.
 campaign_outcome run_campaign(const campaign_settings& campaign,

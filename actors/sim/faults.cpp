@@ -219,10 +219,11 @@ void fault_driver::look() {
   }
 }
 
-void fault_driver::run(time_since_start at_most) {
+void fault_driver::run(time_since_start at_most, const std::function<void()>& watch) {
   while (world_.now() <= at_most) {
     look();
     if (liveness_ != nullptr) liveness_->look();
+    watch();
     if (world_.over() || !world_.step_on()) return;
   }
 }

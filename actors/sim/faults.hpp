@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,8 +44,9 @@ class fault_driver {
   // Strikes this member now, if it works and the guard allows it; false: it does not.
   bool strike_now(const fault& f, std::size_t target);
 
-  // Runs the world to its end, or until virtual time is over.
-  void run(time_since_start at_most);
+  // Runs the world to its end, or until virtual time is over; `look` is called after every event.
+  void run(
+      time_since_start at_most, const std::function<void()>& look = [] {});
 
   // How many struck, and how many of them found nobody to strike and became a join.
   std::uint32_t struck() const { return struck_; }

@@ -96,7 +96,6 @@ void liveness::look() {
     lines_ = world_.lines().size();
     last_commit_ = now;
   }
-  look_at_ended();
   // A further disturbance, as the loss of whoever had to act, puts them off.
   std::erase_if(duties_, [&](const duty& d) {
     if (std::max(d.due, settled_ + bounds_.free) > now) return false;
@@ -106,6 +105,7 @@ void liveness::look() {
   if (now < next_look_) return;
   next_look_ = now + look_again;
   at(world_.size() - 1);
+  look_at_ended();
   if (world_.somebody_finished() || world_.store().plans.empty()) return;
   if (!in_reach()) return check_waiting();
   if (waiting_since_) disturbed(0ms);
@@ -193,6 +193,8 @@ void liveness::check_members() {
 }
 
 void liveness::check_end() {
+  at(world_.size() - 1);
+  look_at_ended();
   const std::size_t plans = world_.store().plans.size();
   // A newcomer whose link is reset between its wish and the plan has cost a plan.
   const std::size_t most = 1 + bounds_.plans_for_a_loss * losses_ +
@@ -204,14 +206,13 @@ void liveness::check_end() {
   }
 }
 
-// What comes to an ended member later finds no process in the product.
 void liveness::look_at_ended() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     slot& s = slots_[i];
     if (s.ended || !world_.ended(i) || world_.killed(i)) continue;
     s.ended = true;
     ++checks_;
-    const std::size_t open = world_.open_links(i);
+    const std::size_t open = world_.links_at_end(i);
     if (open == 0) continue;
     report("L-7", member_id(static_cast<std::uint32_t>(i)),
            fmt::format("it has ended, and {} of its connections are open", open));

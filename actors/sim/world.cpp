@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/stopwatch.hpp"
 #include "config/base/error.hpp"
 #include "config/base/mixing.hpp"
 
@@ -208,6 +209,7 @@ void world::set_timer(std::size_t i) {
 void world::exit_soon(std::size_t i) {
   one& m = *members_[i];
   if (std::exchange(m.exits, true)) return;
+  m.links_at_end = network_.open_links(m.process);
   time_.at(clock_.now() + std::chrono::milliseconds(2),
            [this, process = m.process] { network_.kill(process, std::chrono::milliseconds(1)); });
 }
@@ -223,8 +225,10 @@ void world::run_dirty() {
       note(i + 1);
       note(static_cast<std::uint64_t>(clock_.now().count()));
       ++turns_;
+      const double begun = settings_.measure ? thread_cpu_seconds() : 0;
       while (m.body->turn()) {
       }
+      if (settings_.measure) m.cpu_seconds += thread_cpu_seconds() - begun;
       set_timer(i);
       if (m.body->ended()) exit_soon(i);
     }

@@ -30,6 +30,8 @@ struct world_settings {
   comm::network_conditions network;
   std::uint64_t validation_freq = 0;
   std::uint32_t members_per_host = 1;
+  // Whether cpu_seconds() is measured.
+  bool measure = false;
   // Jobs of the device take that many times as long.
   std::uint32_t slowness = 1;
   // How often the links between two members, drawn by chance, are reset, and in which time.
@@ -103,7 +105,8 @@ class world {
   std::uint32_t backups() const { return settings_.backups; }
   std::uint32_t resets() const { return settings_.resets; }
   bool killed(std::size_t i) const { return members_[i]->killed; }
-  std::size_t open_links(std::size_t i) const { return network_.open_links(members_[i]->process); }
+  // Connections that the member left open when it ended.
+  std::size_t links_at_end(std::size_t i) const { return members_[i]->links_at_end; }
   comm::process_id process(std::size_t i) const { return members_[i]->process; }
   // What is to happen at a moment of virtual time.
   void at(time_since_start when, std::function<void()> what) { time_.at(when, std::move(what)); }
@@ -119,6 +122,8 @@ class world {
   // Why the run did not end well: the first cause that a member named, or that it stands still.
   std::string trouble() const;
   std::uint64_t turns() const { return turns_; }
+  // Of real time, in all its turns.
+  double cpu_seconds(std::size_t i) const { return members_[i]->cpu_seconds; }
   // Of everything that was delivered, when and to whom.
   std::uint64_t fingerprint() const { return fingerprint_; }
 
@@ -134,6 +139,8 @@ class world {
     std::optional<time_since_start> timer;
     bool dirty = false;
     bool killed = false, frozen = false, exits = false;
+    std::size_t links_at_end = 0;
+    double cpu_seconds = 0;
   };
   void start_member(std::size_t i, incarnation life, bool joins);
 

@@ -25,8 +25,9 @@ std::string name_of(const std::exception_ptr& trouble) {
   }
 }
 
-// Submits a job that reports in `running` that it has begun, then waits for `go_on`. What a job waits for must
-// outlive the device: a latch is still looked at by its waiter after it has opened, so it is declared first.
+// Submits a job that reports in `running` that it has begun, then waits for `go_on`. What a job
+// waits for must outlive the device: a latch is still looked at by its waiter after it has opened,
+// so it is declared first.
 void submit_gate(executor& device, std::latch& running, std::latch& go_on) {
   device.submit(
       priority::compute,
