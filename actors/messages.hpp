@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "actors/computation.hpp"
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol_points.hpp"
 #include "comm/transport.hpp"
 #include "config/base/error.hpp"
 
@@ -32,6 +34,7 @@ struct to_be_linked {
 // To a peer: for the member it stands for.
 struct outgoing {
   protocol::message what;
+  std::optional<sent_mark> mark = {};  // told once it is out
 };
 
 // --- rank <-> stage, data_loader ---

@@ -28,6 +28,7 @@ struct stage_state {
         }
       }
     }
+    around->reached(protocol_point::partial_sent, step);
   }
 
   void open(std::uint32_t layer) {
@@ -48,6 +49,9 @@ caf::behavior stage_actor(caf::stateful_actor<stage_state>* self, shared_context
             stage_state& s = self->state;
             s.step = m.step;
             computation::step_events events;
+            events.micro_batch_done = [ctx = s.around, step = m.step] {
+              if (!ctx->over) ctx->reached(protocol_point::microbatch_done, step);
+            };
             events.nodes_ready = [me, step = m.step](std::uint32_t layer, std::uint8_t source) {
               caf::anon_send(me, nodes_complete{step, layer, source});
             };

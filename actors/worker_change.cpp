@@ -32,6 +32,7 @@ void worker_state::end_generation() {
   mail_->primary_shards.clear();
   mail_->backup_shards.clear();
   around_->points.promised(self(), promised_);
+  reached(protocol_point::promised);
 }
 
 protocol::promise worker_state::my_promise() const {
@@ -48,6 +49,7 @@ protocol::promise worker_state::my_promise() const {
 void worker_state::take(member_id from, const protocol::collect& m) {
   if (!context_) {  // it comes anew
     promised_ = std::max(promised_, m.next);
+    reached(protocol_point::promised);
     return mail_->send(from, my_promise());
   }
   const generation number = context_->plan.number;
@@ -148,7 +150,7 @@ void worker_state::ask_for_promises(bool again) {
     // What waits for one that does not listen need not wait for it twice.
     if (again && !is_heard(id)) continue;
     mail_->send(id, present);
-    mail_->send(id, question);
+    mail_->send(id, question, sent_mark{protocol_point::collect_sent, doing()});
   }
 }
 
@@ -223,6 +225,7 @@ void worker_state::publish_if_complete() {
   if (!collecting_ || publishing_next_ || phase_ >= phase::ending) return;
   if (!collecting_->waiting_for().empty() || !collecting_->has_answered(self())) return;
   unblocked_ = now();
+  reached(protocol_point::collected);
   std::vector<protocol::candidate> newcomers;
   for (const auto& [id, who] : newcomers_) newcomers.push_back(candidate_from(who));
   protocol::next_plan_settings wanted = next_settings();
@@ -238,6 +241,7 @@ void worker_state::publish_if_complete() {
     if (!r) return caf::anon_send(me, publish_failed{r.failure()});
     caf::anon_send(me, next_published{*r});
   });
+  reached(protocol_point::plan_written);
 }
 
 world_change worker_state::change_to(const protocol::plan& next) const {
@@ -301,8 +305,10 @@ void worker_state::uncovered(const std::vector<block_id>& blocks) {
 void worker_state::published(const protocol::plan& plan) {
   publishing_next_ = false;
   if (phase_ >= phase::ending) return;
+  reached(protocol_point::published);
   const protocol::plan_notice notice{print_plan(plan)};
-  for (const auto& [id, peer] : mail_->peers()) mail_->send(id, notice);
+  const sent_mark mark{protocol_point::verdict_sent, doing()};
+  for (const auto& [id, peer] : mail_->peers()) mail_->send(id, notice, mark);
   adopt(plan);
 }
 
@@ -354,6 +360,7 @@ void worker_state::let_them_leave() {
 
 // The plan goes on without this member. It stays until whoever has to know has heard of the plan.
 void worker_state::leave() {
+  reached(protocol_point::drained);
   promise_next(generation(context_->plan.number.value + 1));
   phase_ = phase::ending;
   how_ = {exit_code::interrupted, stop_why_, false};
@@ -396,6 +403,7 @@ void worker_state::lose(member_id who, const std::string& how, bool proven) {
   }
   const protocol::plan_member* listed = context_->plan.find(who);
   if (listed == nullptr || is_gone(*listed)) return;
+  reached(protocol_point::suspected);
   if (collecting_ || (coordinates() && !context_->over)) {
     if (noticed_ == time_since_start{}) noticed_ = now();
     give_up(*listed, {listed->life, proven, how});

@@ -105,6 +105,10 @@ class worker_state {
   introductions& gate() { return around_->gate; }
   member_id self() const { return *settings().me.wish; }
   time_since_start now() const { return around_->clock.now(); }
+  void reached(protocol_point at, std::optional<member_id> to = {}) const {
+    around_->points.reached(self(), at, doing(), to);
+  }
+  std::uint64_t doing() const { return lasting_.seen + 1; }  // the step
   template <class T, class Message>
   run_store::answer<T> tell(Message make) {
     return [me = self_, make](const result<T>& r) {

@@ -43,14 +43,17 @@ class memory_store {
 // Keeps what it is told.
 class memory_recorder final : public recorder {
  public:
-  memory_recorder(std::function<void(std::function<void()>)> post, memory_store& shared)
-      : post_(std::move(post)), shared_(shared) {}
+  // lives: a process that was killed records nothing more; empty: it lives.
+  memory_recorder(std::function<void(std::function<void()>)> post, memory_store& shared,
+                  std::function<bool()> lives = {})
+      : post_(std::move(post)), shared_(shared), lives_(std::move(lives)) {}
 
   void started(const protocol::plan&, const starting_point&) override {}
   void goes_on(const protocol::plan& p, const starting_point&, const world_change& how) override {
     changes.emplace_back(p.number, how);
   }
   void committed(const committed_step& step, answer then) override {
+    if (lives_ && !lives_()) return;
     lines.push_back(step);
     const std::uint64_t number = step.record.step;
     const auto [at, fresh] = shared_.lines.emplace(number, step);
@@ -92,6 +95,7 @@ class memory_recorder final : public recorder {
  private:
   std::function<void(std::function<void()>)> post_;
   memory_store& shared_;
+  std::function<bool()> lives_;
 };
 
 }  // namespace troupe::actors::sim

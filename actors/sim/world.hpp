@@ -93,7 +93,8 @@ class world {
   void revive(std::size_t i);
   // One more member, which joins; returns its number.
   std::size_t add_member();
-  // SIGSTOP and SIGCONT.
+  // SIGSTOP and SIGCONT. Also, like kill(), in the middle of one of the member's own handlers: what
+  // is left of it has no effect outside of the member then, or has it when the member goes on.
   void freeze(std::size_t i);
   void thaw(std::size_t i);
   bool lives(std::size_t i) const { return !members_[i]->killed && !members_[i]->body->ended(); }
@@ -130,6 +131,7 @@ class world {
     bool killed = false, frozen = false;
   };
   void start_member(std::size_t i, incarnation life, bool joins);
+  class living_points;
 
   void mark(std::size_t i);
   void run_dirty();
@@ -145,8 +147,8 @@ class world {
   std::uint64_t random_;
   std::vector<std::unique_ptr<one>> members_;
   std::vector<std::size_t> of_process_;
-  world_watcher* watcher_ = nullptr;
   world_parts parts_;
+  std::unique_ptr<living_points> points_;  // what the members are given for the watcher
   std::vector<std::size_t> dirty_;
   std::set<std::pair<time_since_start, std::size_t>> timers_;
   std::size_t running_ = 0;
