@@ -40,9 +40,14 @@ const std::vector<std::string>& event_names() {
   return names;
 }
 
+// Of messages each one counts, of layers and blocks each of the member's.
 bool counts(std::string_view point) {
-  return point == "microbatch-done" || point == "commit-sent" || point == "params-sent" ||
-         point == "collect-sent" || point == "verdict-sent" || point == "shard-written";
+  constexpr std::string_view several[] = {
+      "microbatch-done", "partial-sent", "reduced",      "grad-forwarded", "grad-held",
+      "acked",           "commit-sent",  "applying",     "applied",        "params-sent",
+      "suspected",       "collect-sent", "verdict-sent", "copy-begin",     "copy-half",
+      "copy-verified",   "shard-written"};
+  return std::ranges::find(several, point) != std::end(several);
 }
 
 std::optional<named_point> parse_point(std::string_view text) {
