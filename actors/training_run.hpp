@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "actors/console.hpp"
+#include "actors/fault_hooks.hpp"
 #include "actors/file_run_store.hpp"
 #include "actors/member.hpp"
 #include "actors/model_computation.hpp"
@@ -58,6 +59,7 @@ struct run_surroundings {
   status_port* port = nullptr;           // where status and metrics are served; nothing: nowhere
   comm::transport* transport = nullptr;  // nothing: this member stays alone
   std::optional<comm::secret> secret = {};
+  fault_hooks* faults = nullptr;  // of a worker that was started under chaos
 };
 
 class training_run {
@@ -126,9 +128,33 @@ class training_run {
     void plan_adopted(member_id self, const protocol::plan& p) override {
       adopted = true;
       if (records != nullptr && p.coordinator != self) records->rests();
+      reached("adopted", p.base);
+    }
+    void layer_opened(member_id, std::uint64_t step, std::uint32_t layer) override {
+      if (layer == 0) reached("step-begin", step);
+    }
+    void sum_held_by_backup(member_id, std::uint64_t step, protocol::block_id,
+                            const hash128&) override {
+      reached("grad-held", step);
+    }
+    void voted(member_id, const protocol::vote& v) override { reached("voted", v.step); }
+    void record_seen(member_id, const protocol::record_notice& n) override {
+      reached("commit-seen", n.record.step);
+    }
+    void block_applied(member_id, protocol::block_id, std::uint64_t version) override {
+      reached("applied", version);
+    }
+    void copy_verified(member_id, protocol::block_id, std::uint64_t version) override {
+      reached("copy-verified", version);
+    }
+    void promised(member_id, generation) override { reached("promised", 0); }
+    void committed(member_id, std::uint64_t step) override { reached("stable", step); }
+    void reached(std::string_view point, std::uint64_t step) const {
+      if (faults != nullptr) faults->reached(point, step, 0);
     }
     bool adopted = false;
     record_writer* records = nullptr;
+    fault_hooks* faults = nullptr;
   } points_;
   std::optional<plan_chain> chain_;  // of the helper thread: only read
 

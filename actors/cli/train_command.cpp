@@ -15,6 +15,7 @@
 #include <cstring>
 #include <ostream>
 
+#include "actors/chaos/worker_faults.hpp"
 #include "actors/cli/command_line.hpp"
 #include "actors/cli/commands.hpp"
 #include "actors/cli/worker_wish.hpp"
@@ -53,6 +54,7 @@ constexpr std::chrono::seconds wait_for_lock{5};
 
 struct common_options {
   std::string config, run_dir, resume = "auto", report;
+  std::string orders;  // a folder: workers take orders there to do harm to themselves; "": none
   bool quiet = false;
 };
 
@@ -84,6 +86,7 @@ std::vector<worker_start> starts_of(const common_options& options, const config:
     }
     if (!options.report.empty()) words.insert(words.end(), {"--report", options.report});
     if (options.quiet) words.emplace_back("--quiet");
+    if (!options.orders.empty()) words.insert(words.end(), {"--orders", options.orders});
     starts.push_back(std::move(start));
   }
   return starts;
@@ -181,6 +184,7 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
   line.app().add_option("--resume", options.resume, "auto, never, or a step");
   line.app().add_option("--report", options.report, "write report.json to this file as well");
   line.app().add_flag("--quiet", options.quiet, "errors only");
+  line.app().add_option("--orders", options.orders)->group("");  // of chaos
   line.app().add_flag("--no-color", no_color, "no colour (metrics.disable_color_printing)");
   line.app().add_flag("--dry-run", dry_run,
                       "check config and data, print the config, start nothing");
@@ -250,6 +254,7 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   line.app().add_option("--resume", options.resume, "auto, never, or a step");
   line.app().add_option("--report", options.report, "write report.json to this file as well");
   line.app().add_flag("--quiet", options.quiet, "errors only");
+  line.app().add_option("--orders", options.orders)->group("");  // of chaos
   line.app().add_option("--name", wish.name,
                         "its slot in the world, and the name of its log; worker-0, or the lowest "
                         "slot that is free in a world that it joins");
@@ -290,6 +295,13 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   result<std::unique_ptr<comm::ucx_transport>> transport = comm::ucx_transport::open(
       {.listen = c.listen, .advertise = c.advertise, .interfaces = c.interfaces});
   if (!transport) return fail(transport.failure(), err);
+  std::optional<chaos::worker_faults> faults;
+  if (!options.orders.empty()) {
+    auto inbox =
+        chaos::order_inbox::open(real_file_system(), options.orders, place->name, place->life);
+    if (!inbox) return fail(inbox.failure(), err);
+    faults.emplace(std::move(*inbox), real_clock());
+  }
   training_run training(*run,
                         {loaded->settings, *parse_resume(options.resume), options.report, *place},
                         {.files = real_file_system(),
@@ -299,7 +311,8 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
                          .stop_means_the_run = [] { return stop_means_the_run(); },
                          .port = &port,
                          .transport = transport->get(),
-                         .secret = *key});
+                         .secret = *key,
+                         .faults = faults ? &*faults : nullptr});
   return training.run();
 }
 
