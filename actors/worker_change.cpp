@@ -99,6 +99,14 @@ void worker_state::boundary(generation of) {
   collect_now("");
 }
 
+// Nothing of a plan is sent twice, so the next plan begins the step again; whoever misses something
+// knows it alone, and collects itself. Nobody is to blame for a bit on the way.
+void worker_state::damaged(const transfer_damaged& m) {
+  if (!context_ || context_->over || context_->plan.number != m.of) return;
+  if (noticed_ == time_since_start{}) noticed_ = now();
+  collect_now(fmt::format("{} misses something: {}", name_of(self()), m.why));
+}
+
 // A while after it could be another member's turn, unless there is a plan by then.
 void worker_state::collect_after_others(std::chrono::nanoseconds pause, const std::string& why) {
   if (!context_) return;

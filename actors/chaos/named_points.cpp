@@ -62,6 +62,13 @@ bool seen_from_outside(std::string_view point) {
   return point == "step-begin" || point == "stable";
 }
 
+bool reached_in_workers(std::string_view point) {
+  constexpr std::string_view all[] = {"step-begin",  "grad-held", "voted",
+                                      "commit-seen", "applied",   "copy-verified",
+                                      "promised",    "adopted",   "stable"};
+  return std::ranges::find(all, point) != std::end(all);
+}
+
 std::string event_of_record(std::string_view record) {
   if (record == "generation") return "plan-published";
   std::string name(record);

@@ -27,6 +27,8 @@ std::string to_text(const named_point& point);
 
 // What a watcher of records and processes sees: a step's begin and its commit.
 bool seen_from_outside(std::string_view point);
+// Points at which a worker looks for orders.
+bool reached_in_workers(std::string_view point);
 
 // The name in `on` for a line of events.jsonl: "generation" is a published plan.
 std::string event_of_record(std::string_view record);

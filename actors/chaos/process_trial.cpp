@@ -44,7 +44,8 @@ class trial {
         output_(std::move(output)),
         schedule_(s, run_mode::process, seed),
         watcher_(files, settings.run_directory),
-        injector_({settings.program, settings.run_directory, s.members, settings.cores},
+        injector_({settings.program, settings.run_directory, s.members, settings.cores,
+                   join_path(settings.run_directory, "chaos"), seed},
                   output_.fd()) {}
 
   result<trial_outcome> run() {
@@ -81,6 +82,10 @@ class trial {
                                     fmt::format("{}", s_.members),
                                     "--run-dir",
                                     settings_.run_directory};
+    // The undisturbed run is an ordinary one.
+    if (!s_.faults.empty() || s_.random) {
+      all.insert(all.end(), {"--orders", join_path(settings_.run_directory, "chaos")});
+    }
     for (const std::string& set : settings_.sets) all.insert(all.end(), {"--set", set});
     return all;
   }
@@ -115,6 +120,8 @@ class trial {
       tell(h, now);
     }
     tell(time_passed{}, now);
+    for (const armed_struck& s : injector_.desk().take_struck()) tell(s, now);
+    injector_.desk().arm(schedule_.to_arm(world_now()));
   }
 
   void say_of(const occurrence& which, const char* what) const {
@@ -126,6 +133,7 @@ class trial {
   world_view world_now() {
     world_view world;
     watcher_.fill(world);
+    injector_.desk().know(world.plan);
     world.domains = s_.domains;
     const std::set<std::string> running = injector_.running();
     for (const protocol::plan_member& m : world.plan.members) {
@@ -160,6 +168,13 @@ class trial {
       say("quiet: nothing more goes wrong");
     }
     for (const injection& i : o.begin) {
+      if (i.struck) {
+        injector_.record(i, now);
+        say(fmt::format("{}: {} ({})", i.which.fault, name_of(i.kind), i.why));
+        say_of(i.which, "happened");
+        tell(fault_began{i.which}, now);
+        continue;
+      }
       std::vector<std::string> names;
       for (const member_id m : i.whom.members) names.push_back(name_of_member(world.plan, m));
       std::string who;

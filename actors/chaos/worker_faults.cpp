@@ -8,6 +8,8 @@
 #include <array>
 #include <stdexcept>
 
+#include "actors/chaos/link_rules.hpp"
+
 namespace troupe::actors::chaos {
 namespace {
 
@@ -56,6 +58,7 @@ void worker_faults::turn() {
   if (inbox_.rings()) take_orders();
   if (lasting_.empty()) return;
   tell_what_others_saw();
+  tell_what_links_did();
   const time_since_start now = clock_->now();
   std::vector<std::uint64_t> over;
   for (const auto& [id, until] : lasting_) {
@@ -97,7 +100,8 @@ void worker_faults::carry_out(const worker_order& o, const place& at) {
       raise(SIGKILL);
       return;
     case fault_kind::exit: {
-      const auto code = static_cast<int>(whole_param(o, "code", 1));
+      const auto code =
+          static_cast<int>(whole_param(o, "code", static_cast<std::int64_t>(exit_code::defect)));
       prove(fmt::format("ends with code {}", code));
       _exit(code);
     }
@@ -130,8 +134,14 @@ void worker_faults::carry_out(const worker_order& o, const place& at) {
       });
       return;
     }
-    default:
-      break;
+    default: {
+      if (!message_fault_of(o.kind)) break;
+      lasting_[o.id] =
+          o.lasts ? std::optional<time_since_start>(clock_->now() + *o.lasts) : std::nullopt;
+      unproven_links_[o.id] = proof_of(o, at, "");
+      links_->begin(rule_of(o));
+      return;
+    }
   }
   proof no = proof_of(o, at, fmt::format("this worker cannot do {} to itself", name_of(o.kind)));
   no.what = proof::kind::failed;
@@ -142,8 +152,12 @@ void worker_faults::end(std::uint64_t id, const std::string& how) {
   std::erase_if(throws_, [&](const worker_order& o) { return o.id == id; });
   if (lasting_.erase(id) == 0) return;
   tell_what_others_saw();
+  tell_what_links_did();
+  unproven_links_.erase(id);
+  std::string words = how;
+  if (links_->end(id)) words += fmt::format("; {} messages were struck", links_->struck(id));
   if (work_ != nullptr) work_->release(id);
-  inbox_.prove({id, proof::kind::over, step_, "", clock_->now(), how});
+  inbox_.prove({id, proof::kind::over, step_, "", clock_->now(), words});
 }
 
 void worker_faults::throw_if_wished(const place& at) {
@@ -159,6 +173,20 @@ void worker_faults::throw_if_wished(const place& at) {
       fmt::format("an exception in the {} at {} of step {}", actor, at.point, at.step);
   inbox_.prove(proof_of(o, at, words));
   throw std::runtime_error(words + ", thrown on purpose");
+}
+
+void worker_faults::tell_what_links_did() {
+  for (auto one = unproven_links_.begin(); one != unproven_links_.end();) {
+    if (links_->struck(one->first) == 0) {
+      ++one;
+      continue;
+    }
+    proof what = std::move(one->second);
+    what.moment = clock_->now();
+    what.words = "a message was struck";
+    inbox_.prove(what);
+    one = unproven_links_.erase(one);
+  }
 }
 
 void worker_faults::tell_what_others_saw() {

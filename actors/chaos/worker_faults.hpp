@@ -16,6 +16,7 @@
 #include "actors/chaos/faulty_computation.hpp"
 #include "actors/chaos/order_files.hpp"
 #include "actors/fault_hooks.hpp"
+#include "comm/message_faults.hpp"
 #include "config/base/clock.hpp"
 
 namespace troupe::actors::chaos {
@@ -27,8 +28,9 @@ const std::vector<std::string>& throwing_actors();
 
 class worker_faults final : public fault_hooks {
  public:
-  worker_faults(order_inbox inbox, const clock_source& clock)
-      : inbox_(std::move(inbox)), clock_(&clock) {}
+  // `links`: what stands before the worker's transport; outlives this.
+  worker_faults(order_inbox inbox, const clock_source& clock, comm::message_faults& links)
+      : inbox_(std::move(inbox)), clock_(&clock), links_(&links) {}
 
   void reached(std::string_view point, std::uint64_t step, std::uint32_t k) override;
   void turn() override;
@@ -45,13 +47,16 @@ class worker_faults final : public fault_hooks {
   void end(std::uint64_t id, const std::string& how);
   void throw_if_wished(const place& at);
   void tell_what_others_saw();
+  void tell_what_links_did();
   proof proof_of(const worker_order& o, const place& at, std::string words) const;
 
   order_inbox inbox_;
   const clock_source* clock_;
+  comm::message_faults* links_;
   order_book book_;
   std::vector<worker_order> throws_;                                  // that wait for an actor
   std::map<std::uint64_t, std::optional<time_since_start>> lasting_;  // until when
+  std::map<std::uint64_t, proof> unproven_links_;  // that have struck nothing yet
   faulty_computation* work_ = nullptr;
   compute::executor* device_ = nullptr;
   std::uint64_t step_ = 0;  // newest that a point was reached in

@@ -77,9 +77,14 @@ result<prepared> prepare(const scenario& s) {
   if (!data) return data.failure();
   const result<hash128> digest = data->digest();
   if (!digest) return digest.failure();
-  p.reference_key = hash_text(fmt::format("{}\n{}\n{}\n{}", config::show_toml(c), digest->hex(),
-                                          s.members, version_details()))
-                        .hex();
+  std::string decides = fmt::format("{}\n{}\n{}\n{}", config::show_toml(c), digest->hex(),
+                                    s.members, version_details());
+  // The undisturbed run has the same gradients that are no numbers.
+  scenario no_numbers = s;
+  std::erase_if(no_numbers.faults,
+                [](const chaos::fault& f) { return f.kind != chaos::fault_kind::nan; });
+  if (!no_numbers.faults.empty()) decides += "\n" + chaos::canonical_text(no_numbers);
+  p.reference_key = hash_text(decides).hex();
   return p;
 }
 

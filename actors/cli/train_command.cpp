@@ -15,6 +15,7 @@
 #include <cstring>
 #include <ostream>
 
+#include "actors/chaos/link_rules.hpp"
 #include "actors/chaos/worker_faults.hpp"
 #include "actors/cli/command_line.hpp"
 #include "actors/cli/commands.hpp"
@@ -29,6 +30,7 @@
 #include "actors/status_port.hpp"
 #include "actors/stop_signals.hpp"
 #include "actors/training_run.hpp"
+#include "comm/filtered_transport.hpp"
 #include "comm/secret.hpp"
 #include "comm/ucx_transport.hpp"
 #include "config/load.hpp"
@@ -295,12 +297,16 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   result<std::unique_ptr<comm::ucx_transport>> transport = comm::ucx_transport::open(
       {.listen = c.listen, .advertise = c.advertise, .interfaces = c.interfaces});
   if (!transport) return fail(transport.failure(), err);
+  std::unique_ptr<comm::transport> way = std::move(*transport);
   std::optional<chaos::worker_faults> faults;
   if (!options.orders.empty()) {
     auto inbox =
         chaos::order_inbox::open(real_file_system(), options.orders, place->name, place->life);
     if (!inbox) return fail(inbox.failure(), err);
-    faults.emplace(std::move(*inbox), real_clock());
+    auto filter = std::make_unique<comm::filtered_transport>(
+        std::move(way), comm::filter_settings{real_clock(), chaos::name_of_message});
+    faults.emplace(std::move(*inbox), real_clock(), filter->faults());
+    way = std::move(filter);
   }
   training_run training(*run,
                         {loaded->settings, *parse_resume(options.resume), options.report, *place},
@@ -310,7 +316,7 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
                          .stop_signal = [](std::uint64_t) { return stop_signal(); },
                          .stop_means_the_run = [] { return stop_means_the_run(); },
                          .port = &port,
-                         .transport = transport->get(),
+                         .transport = way.get(),
                          .secret = *key,
                          .faults = faults ? &*faults : nullptr});
   return training.run();

@@ -21,7 +21,7 @@ class worker_faults_test : public testing::Test {
     folder_ = name;
     auto inbox = order_inbox::open(files_, folder_, "worker-0", incarnation(1));
     ASSERT_TRUE(inbox);
-    faults_.emplace(std::move(*inbox), clock_);
+    faults_.emplace(std::move(*inbox), clock_, links_);
     auto outbox = order_outbox::open(files_, folder_, "worker-0", incarnation(1));
     ASSERT_TRUE(outbox);
     injector_.emplace(std::move(*outbox));
@@ -40,6 +40,7 @@ class worker_faults_test : public testing::Test {
 
   file_system& files_ = real_file_system();
   manual_clock clock_;
+  comm::message_faults links_;
   std::string folder_;
   std::optional<worker_faults> faults_;
   std::optional<order_outbox> injector_;
@@ -86,6 +87,29 @@ TEST_F(worker_faults_test, every_actor_that_can_be_named_is_at_some_point) {
     EXPECT_TRUE(std::ranges::any_of(points, [&](const auto& p) { return actor_at(p) == actor; }))
         << actor;
   }
+}
+
+TEST_F(worker_faults_test, a_fault_of_links_is_proven_by_its_first_message_and_ends_in_time) {
+  worker_order o;
+  o.id = 7;
+  o.kind = fault_kind::drop;
+  o.towards = {member_id(2)};
+  o.lasts = 50ms;
+  ASSERT_TRUE(injector_->give(o));
+  faults_->turn();
+  (void)links_.decide(comm::message_plane::control, member_id(1), "", 8);
+  faults_->turn();
+  EXPECT_THAT(injector_->take_proofs(), IsEmpty());
+  EXPECT_TRUE(links_.decide(comm::message_plane::control, member_id(2), "", 8).lost);
+  faults_->turn();
+  EXPECT_THAT(injector_->take_proofs(), SizeIs(1));
+  clock_.advance(50ms);
+  faults_->turn();
+  const auto proofs = injector_->take_proofs();
+  ASSERT_THAT(proofs, SizeIs(1));
+  EXPECT_EQ(proofs[0].what, proof::kind::over);
+  EXPECT_THAT(proofs[0].words, HasSubstr("1 messages were struck"));
+  EXPECT_TRUE(links_.idle());
 }
 
 TEST_F(worker_faults_test, what_a_worker_cannot_do_is_answered) {
