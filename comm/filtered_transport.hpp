@@ -11,23 +11,14 @@
 // themselves in handshakes, so that a cut also holds somebody who dials again.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <string>
 
-#include "comm/message_faults.hpp"
+#include "comm/filter_state.hpp"
 #include "comm/transport.hpp"
-#include "config/base/clock.hpp"
 
 namespace troupe::comm {
 
-struct filter_settings {
-  const clock_source& clock;
-  // The name of a message: of a control frame's payload, or of a bulk message's header; "": none.
-  std::function<std::string(message_plane, bytes_view)> name_of = {};
-  // Progress is wanted then at the latest, for whoever does not come back by wait(); may be empty.
-  std::function<void(time_since_start)> wake_at = {};
-};
+class control_filter;
 
 class filtered_transport final : public transport {
  public:
@@ -49,11 +40,8 @@ class filtered_transport final : public transport {
   traffic sent() const override;
 
  private:
-  struct state;
-  class control_filter;
-  class bulk_filter;
   std::unique_ptr<transport> inner_;
-  std::shared_ptr<state> state_;
+  std::shared_ptr<filter_state> state_;
   std::unique_ptr<control_filter> control_;
 };
 

@@ -103,4 +103,8 @@ std::uint64_t message_faults::struck(std::uint64_t id) const {
   return found == struck_.end() ? 0 : found->second;
 }
 
+void flip(std::vector<std::byte>& of, const std::vector<std::uint64_t>& bits) {
+  for (const std::uint64_t bit : bits) of[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+}
+
 }  // namespace troupe::comm

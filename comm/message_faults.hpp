@@ -12,6 +12,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -78,5 +79,8 @@ class message_faults {
   std::vector<kept_rule> rules_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> struck_;  // by id
 };
+
+// Changes these bits.
+void flip(std::vector<std::byte>& of, const std::vector<std::uint64_t>& bits);
 
 }  // namespace troupe::comm

@@ -70,6 +70,7 @@ std::string to_line(const worker_order& o) {
   json_line line;
   line.u64("id", o.id);
   if (o.ends) return line.boolean("ends", true).finish();
+  if (o.withdrawn) return line.boolean("withdrawn", true).finish();
   line.text("kind", name_of(o.kind));
   if (o.when) {
     line.begin_object("when")
@@ -103,8 +104,9 @@ result<worker_order> parse_order(std::string_view text, const std::string& file)
   json_fields from(*json, file);
   worker_order o;
   o.id = from.u64("id");
-  if (from.has("ends")) {
-    o.ends = from.boolean("ends");
+  if (from.has("ends") || from.has("withdrawn")) {
+    o.ends = from.has("ends") && from.boolean("ends");
+    o.withdrawn = from.has("withdrawn") && from.boolean("withdrawn");
     if (status whole = from.finish(); !whole) return whole.failure();
     return o;
   }
@@ -148,9 +150,9 @@ result<proof> parse_proof(std::string_view text, const std::string& file) {
 }
 
 std::optional<worker_order> order_book::add(worker_order o) {
-  if (o.ends) {
+  if (o.ends || o.withdrawn) {
     std::erase_if(waiting_, [&](const worker_order& w) { return w.id == o.id; });
-    return o;
+    return o.ends ? std::optional(o) : std::nullopt;
   }
   if (!o.when) return o;
   waiting_.push_back(std::move(o));

@@ -25,7 +25,9 @@ struct order_moment {
 
 struct worker_order {
   std::uint64_t id = 0;
-  bool ends = false;  // the end of order `id`, whether it waits or lasts; nothing below counts
+  // About order `id`, and then nothing below counts:
+  bool ends = false;       // its end, whether it waits or lasts
+  bool withdrawn = false;  // it is not to begin any more; if it has, it goes on
   fault_kind kind = fault_kind::kill;
   std::optional<order_moment> when;  // nothing: at once
   std::optional<duration> lasts;     // it ends by itself after so long; nothing: until it is ended

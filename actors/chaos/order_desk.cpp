@@ -54,15 +54,19 @@ std::vector<std::uint64_t> order_desk::give(const injection& what, const chosen&
   return ids;
 }
 
-void order_desk::take_back(const std::vector<std::uint64_t>& orders) {
-  for (const std::uint64_t id : orders) {
-    worker_order end;
-    end.id = id;
-    end.ends = true;
-    const given_order& given = given_.at(id);
-    // Whoever has ended does not mind.
-    if (order_outbox* box = outbox_of(given.name, given.life)) (void)box->give(end);
-  }
+// Its end, or that it is not to begin any more.
+void order_desk::tell(std::uint64_t id, bool ends) {
+  worker_order about;
+  about.id = id;
+  about.ends = ends;
+  about.withdrawn = !ends;
+  const given_order& given = given_.at(id);
+  // Whoever has ended does not mind.
+  if (order_outbox* box = outbox_of(given.name, given.life)) (void)box->give(about);
+}
+
+void order_desk::end(const std::vector<std::uint64_t>& orders) {
+  for (const std::uint64_t id : orders) tell(id, true);
 }
 
 void order_desk::take_proofs() {
@@ -89,7 +93,7 @@ void order_desk::arm(const std::vector<armed_fault>& wanted) {
       kept.push_back(std::move(a));
       continue;
     }
-    take_back(a.orders);
+    for (const std::uint64_t id : a.orders) tell(id, false);
     withdrawn_.push_back(std::move(a));  // it may have struck already
   }
   armed_ = std::move(kept);

@@ -30,7 +30,7 @@ class order_desk {
   std::vector<std::uint64_t> give(const injection& what, const chosen& whom,
                                   const std::optional<order_moment>& when,
                                   std::optional<duration> lasts);
-  void take_back(const std::vector<std::uint64_t>& orders);
+  void end(const std::vector<std::uint64_t>& orders);
 
   // All that workers are to do at points that are still to come. What was armed and is not in it
   // any more is taken back.
@@ -63,6 +63,7 @@ class order_desk {
     std::vector<std::pair<std::string, incarnation>> lives;
   };
   order_outbox* outbox_of(const std::string& name, incarnation life);
+  void tell(std::uint64_t id, bool ends);
   std::uint64_t give_one(const protocol::plan_member& to, worker_order o);
 
   std::string folder_;

@@ -267,7 +267,7 @@ void process_injector::undo(deed& d) {
     for (const std::string& name : d.names) stopped_.erase(name);
     for (const held_process& p : d.struck) p.send(SIGCONT);
   }
-  desk_.take_back(d.orders);
+  desk_.end(d.orders);
   for (const held_process& child : d.busy) {
     child.send(SIGKILL);
     (void)child.reap();

@@ -398,7 +398,8 @@ void schedule::on_struck(const moment& at, const armed_struck& e) {
            {{e.who}, {}, ""},
            l->what.params,
            {},
-           fmt::format("m{} is at {} of step {}", e.who.value, e.point, e.step),
+           e.point.empty() ? fmt::format("m{} in step {}", e.who.value, e.step)
+                           : fmt::format("m{} is at {} of step {}", e.who.value, e.point, e.step),
            e.step,
            l->what.must_happen,
            true},

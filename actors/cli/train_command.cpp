@@ -19,6 +19,7 @@
 #include "actors/chaos/worker_faults.hpp"
 #include "actors/cli/command_line.hpp"
 #include "actors/cli/commands.hpp"
+#include "actors/cli/train_under_faults.hpp"
 #include "actors/cli/worker_wish.hpp"
 #include "actors/directory_probe.hpp"
 #include "actors/from_settings.hpp"
@@ -174,11 +175,14 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
   common_options options;
   std::vector<std::string> sets;
   int workers = 1;
+  std::string scenario;
   bool dry_run = false, no_color = false;
   line.app().add_option("CONFIG", options.config, "config file (TOML)")->required();
-  line.app()
-      .add_option("--workers", workers, "local worker processes")
-      ->check(CLI::Range(1, 1 << 20));
+  const CLI::Option* workers_given = line.app()
+                                         .add_option("--workers", workers, "local worker processes")
+                                         ->check(CLI::Range(1, 1 << 20));
+  line.app().add_option("--chaos", scenario,
+                        "a scenario (TOML) whose faults happen to this run; docs/chaos.md");
   line.app()
       .add_option("--set", sets, "section.key=value; --section.key=value works as well")
       ->allow_extra_args(false);
@@ -220,6 +224,14 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
     return 0;
   }
 
+  if (!scenario.empty()) {
+    own_run own{options.config, sets, {}, s.job.run_dir, std::nullopt};
+    if (*workers_given) own.workers = workers;
+    if (options.resume != "auto") own.words.insert(own.words.end(), {"--resume", options.resume});
+    if (!options.report.empty()) own.words.insert(own.words.end(), {"--report", options.report});
+    if (options.quiet) own.words.emplace_back("--quiet");
+    return train_under_faults(scenario, own, out, err);
+  }
   result<run_directory> run = run_directory::claim(
       real_file_system(), s.job.run_dir, real_clock(),
       {.limit = wait_for_lock,

@@ -103,7 +103,7 @@ TEST_F(order_desk_test, what_is_armed_is_given_once_and_taken_back_when_it_is_no
   desk_->arm({});
   const auto second = taken(1);
   ASSERT_THAT(second, SizeIs(1));
-  EXPECT_TRUE(second[0].ends);
+  EXPECT_TRUE(second[0].withdrawn);
   EXPECT_EQ(second[0].id, first[0].id);
 }
 

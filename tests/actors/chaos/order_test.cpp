@@ -111,7 +111,13 @@ TEST(order_book_test, an_order_that_was_taken_back_never_happens) {
   worker_order end;
   end.id = 1;
   end.ends = true;
-  EXPECT_TRUE(book.add(end));
+  EXPECT_TRUE(book.add(end)) << "it may also last";
+  EXPECT_THAT(book.reached("voted", 5, 0), IsEmpty());
+  book.add(order(2, "voted", 5));
+  worker_order withdrawn;
+  withdrawn.id = 2;
+  withdrawn.withdrawn = true;
+  EXPECT_FALSE(book.add(withdrawn));
   EXPECT_THAT(book.reached("voted", 5, 0), IsEmpty());
 }
 

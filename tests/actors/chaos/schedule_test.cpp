@@ -388,6 +388,17 @@ struct driven_ahead : driven {
   explicit driven_ahead(const std::string& text) : driven(text) {
     plan = schedule(read(text), run_mode::process, 1);
   }
+  void strike(const std::string& fault, std::uint64_t number, std::uint32_t who, std::uint64_t step,
+              const std::string& point) {
+    happening h = armed_struck{};
+    auto& s = std::get<armed_struck>(h);
+    s.which.fault = fault;
+    s.which.number = number;
+    s.who = member_id(who);
+    s.step = step;
+    s.point = point;
+    tell(h);
+  }
   std::string armed() {
     std::string all;
     for (const armed_fault& a : plan.to_arm(world)) {
@@ -423,22 +434,20 @@ TEST(schedule_ahead, what_has_struck_is_counted_and_taken_out) {
   driven_ahead d(fault_text("a", "kill", "target = \"m2\"\nat_step = 3\nat_point = \"voted\"") +
                  fault_text("b", "stop", "target = \"m1\"\nafter = \"a\"\nlasts = \"1s\""));
   d.steps(1, 3);
-  const armed_struck struck{{"a", 1}, member_id(2), 3, "voted"};
-  d.tell(struck);
+  d.strike("a", 1, 2, 3, "voted");
   EXPECT_EQ(d.armed(), "");
   EXPECT_EQ(d.log, "1: 2: 3: +a/m2 +b/m1 ");
   EXPECT_TRUE(d.began[0].struck);
   EXPECT_EQ(d.began[0].why, "m2 is at voted of step 3");
   EXPECT_EQ(d.plan.injected("a"), 1U);
-  d.tell(struck);
+  d.strike("a", 1, 2, 3, "voted");
   EXPECT_EQ(d.plan.injected("a"), 1U) << "told twice";
 }
 
 TEST(schedule_ahead, of_a_range_the_steps_that_are_left_stay_armed) {
   driven_ahead d(fault_text("a", "hang", "target = \"m2\"\nat_step = \"3..5\"\nlasts = \"10ms\""));
   EXPECT_EQ(d.armed(), "a.1/m2 3..5 ");
-  const armed_struck struck{{"a", 1}, member_id(2), 3, "step-begin"};
-  d.tell(struck);
+  d.strike("a", 1, 2, 3, "step-begin");
   EXPECT_EQ(d.armed(), "a.2/m2 4..5 ");
   d.steps(1, 6);
   EXPECT_EQ(d.armed(), "");
