@@ -299,11 +299,22 @@ void worker_state::uncovered(const std::vector<block_id>& blocks) {
     missing_blocks_ = blocks;
     return stop_the_run();
   }
+  read_the_chain();
   if (missing_blocks_ == blocks) return;
   missing_blocks_ = blocks;
   around_->coordination.records.change_waits(
       fmt::format("{} blocks are held by members that do not answer, the first is {}",
                   blocks.size(), text_of(blocks.front())));
+}
+
+// Others may have gone on without this member, and have nothing to say to it any more. The store
+// links nothing under the number of a plan that stands; it answers with the newest.
+void worker_state::read_the_chain() {
+  around_->coordination.store.publish_next(
+      context_->plan, [me = self_, ctx = context_](const result<protocol::plan>& newest) {
+        if (!newest || newest->number <= ctx->plan.number) return;
+        caf::anon_send(me, incoming{ctx->self, protocol::plan_notice{print_plan(*newest)}});
+      });
 }
 
 void worker_state::published(const protocol::plan& plan) {

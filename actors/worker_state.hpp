@@ -140,6 +140,7 @@ class worker_state {
     return known != gone_.end() && known->second.life == m.life;
   }
   void promise_next(generation next);
+  void read_the_chain();
   void end_generation();
   void answer_promises();
   protocol::promise my_promise() const;

@@ -268,6 +268,14 @@ class simulated_trial final : public sim::world_watcher {
 
   void finish() {
     facts_.ended = world_.now();
+    for (std::size_t i = 0; i < world_.size(); ++i) {
+      if (const auto& how = world_.ended(i)) {
+        say(fmt::format("{} has ended with {}: {}", name_of_world_slot(i),
+                        static_cast<int>(how->code), how->why));
+      } else {
+        say(fmt::format("{} {}", name_of_world_slot(i), world_.lives(i) ? "lives" : "was killed"));
+      }
+    }
     facts_.faults = injector_.faults();
     facts_.guard_struck = world_.now() > s_.guard && !world_.over();
     const std::string trouble = world_.trouble();

@@ -29,12 +29,12 @@ std::string_view actor_at(std::string_view point) {
   struct known {
     std::string_view point, actor;
   };
-  constexpr std::array all = {known{"step-begin", "stage"},       known{"voted", "rank"},
-                              known{"commit-seen", "rank"},       known{"applied", "shard"},
-                              known{"grad-held", "shard"},        known{"copy-verified", "shard"},
-                              known{"stable", "coordinator"},     known{"promised", "worker"},
-                              known{"adopted", "worker"},         known{"decided", "coordinator"},
-                              known{"commit-sent", "coordinator"}};
+  // Not "applied": that is reached when a job of the device has ended, and in no actor.
+  constexpr std::array all = {known{"step-begin", "stage"},    known{"voted", "rank"},
+                              known{"commit-seen", "rank"},    known{"grad-held", "shard"},
+                              known{"copy-verified", "shard"}, known{"stable", "coordinator"},
+                              known{"decided", "coordinator"}, known{"commit-sent", "coordinator"},
+                              known{"promised", "worker"},     known{"adopted", "worker"}};
   const auto found = std::ranges::find(all, point, &known::point);
   return found == all.end() ? "" : found->actor;
 }

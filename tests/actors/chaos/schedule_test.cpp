@@ -432,11 +432,11 @@ TEST(schedule_ahead, a_kill_as_a_step_begins_is_ordered_and_a_gradient_is_spoilt
 
 TEST(schedule_ahead, what_has_struck_is_counted_and_taken_out) {
   driven_ahead d(fault_text("a", "kill", "target = \"m2\"\nat_step = 3\nat_point = \"voted\"") +
-                 fault_text("b", "stop", "target = \"m1\"\nafter = \"a\"\nlasts = \"1s\""));
+                 fault_text("b", "stop", "target = \"m0\"\nafter = \"a\"\nlasts = \"1s\""));
   d.steps(1, 3);
   d.strike("a", 1, 2, 3, "voted");
   EXPECT_EQ(d.armed(), "");
-  EXPECT_EQ(d.log, "1: 2: 3: +a/m2 +b/m1 ");
+  EXPECT_EQ(d.log, "1: 2: 3: +a/m2 +b/m0 ");
   EXPECT_TRUE(d.began[0].struck);
   EXPECT_EQ(d.began[0].why, "m2 is at voted of step 3");
   EXPECT_EQ(d.plan.injected("a"), 1U);

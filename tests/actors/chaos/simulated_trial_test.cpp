@@ -23,6 +23,15 @@ simulated_settings usual(std::uint64_t steps = 60) {
   return s;
 }
 
+// Where frames are lost a member must not be given up sooner than they are sent again.
+simulated_settings patient() {
+  simulated_settings s = usual();
+  s.heartbeat = 100ms;
+  s.suspect = 1s;
+  s.evict = 3s;
+  return s;
+}
+
 scenario of(const std::string& text) {
   result<scenario> s = read_scenario(
       "schema = 1\nname = \"x\"\n[cluster]\nmembers = 4\nspares = 1\n[run]\nconfig = \"a\"\n"
@@ -69,7 +78,8 @@ TEST_P(every_kind, ends_with_the_undisturbed_bits) {
   const auto [kind, more] = GetParam();
   const scenario s = of(fault_text(kind, more));
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    const judged j = judged_run(s, seed, usual());
+    const bool loses = kind == std::string("drop") || kind == std::string("corrupt");
+    const judged j = judged_run(s, seed, loses ? patient() : usual());
     EXPECT_TRUE(j.outcome.passed) << kind << ", seed " << seed << ":\n" << j.failed();
     EXPECT_GT(j.run.invariant_checks, 1000U);
     EXPECT_EQ(j.run.steps.size(), 60U);
@@ -124,6 +134,18 @@ TEST(simulated_trial_test, what_an_older_plan_said_is_heard_again_and_does_nothi
                         "lasts = 20\nparams = { share = 0.3 }\n");
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const judged j = judged_run(s, seed, usual());
+    EXPECT_TRUE(j.outcome.passed) << seed << ":\n" << j.failed();
+  }
+}
+
+// Whoever the others have gone on without may never hear it from them.
+TEST(simulated_trial_test, one_that_was_cut_off_for_longer_than_anybody_waits_comes_again) {
+  const scenario s = of(fault_text("cut",
+                                   "target = \"any-not:coordinator\"\nat_step = 10\n"
+                                   "lasts = \"400ms\"") +
+                        "[expect]\nmembers = 4\n");
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const judged j = judged_run(s, seed, usual(400));
     EXPECT_TRUE(j.outcome.passed) << seed << ":\n" << j.failed();
   }
 }

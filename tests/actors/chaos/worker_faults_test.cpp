@@ -71,7 +71,7 @@ TEST_F(worker_faults_test, a_kill_at_once_comes_with_the_next_turn) {
 TEST_F(worker_faults_test, an_exception_is_thrown_in_the_actor_that_was_meant) {
   give(fault_kind::throws, "", 0, {{"actor", std::string("rank")}});
   faults_->turn();
-  faults_->reached("applied", 3, 0);
+  faults_->reached("applied", 3, 0);  // in no actor
   faults_->reached("promised", 3, 0);
   EXPECT_THAT(injector_->take_proofs(), IsEmpty());
   EXPECT_THROW(faults_->reached("voted", 3, 0), std::runtime_error);
@@ -82,7 +82,7 @@ TEST_F(worker_faults_test, an_exception_is_thrown_in_the_actor_that_was_meant) {
 }
 
 TEST_F(worker_faults_test, every_actor_that_can_be_named_is_at_some_point) {
-  const std::vector<std::string> points = {"step-begin", "voted", "applied", "stable", "promised"};
+  const std::vector<std::string> points = {"step-begin", "voted", "grad-held", "stable", "promised"};
   for (const std::string& actor : throwing_actors()) {
     EXPECT_TRUE(std::ranges::any_of(points, [&](const auto& p) { return actor_at(p) == actor; }))
         << actor;
