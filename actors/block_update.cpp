@@ -14,7 +14,6 @@ void update_block(const shared_context& around, block_id block,
         } else {
           lasting.held.applied(block, step);
           around->points.block_applied(around->self, block, step);
-          around->reached(protocol_point::applied, step);
         }
         lasting.tell_if_still();
         if (around->over) return;

@@ -119,6 +119,9 @@ struct nodes_complete {
   std::uint32_t layer;
   std::uint8_t source;
 };
+struct micro_batch_complete {
+  std::uint64_t step;
+};
 struct sum_reduced {
   std::uint64_t step;
   protocol::block_sum sum;
@@ -168,6 +171,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::parameters_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::nodes_sent)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::job_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::nodes_complete)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::micro_batch_complete)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::sum_reduced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::sum_hashed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::block_updated)

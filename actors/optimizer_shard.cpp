@@ -198,6 +198,7 @@ caf::behavior primary_shard(caf::stateful_actor<primary_state>* self, shared_con
           around,
           [self](const block_updated& m) {
             primary_state& s = self->state;
+            s.around->reached(protocol_point::applied, m.step);
             primary_block& block = s.at(m.block);
             result<primary_block::order> ordered = block.applied(m.step);
             caf::anon_send(s.around->mail.rank, block_applied{m.block, m.step, true});
@@ -318,6 +319,7 @@ caf::behavior backup_shard(caf::stateful_actor<backup_state>* self, shared_conte
                                      backup_state& s = self->state;
                                      backup_block* block = s.find(m.block);
                                      if (block == nullptr) return;
+                                     s.around->reached(protocol_point::applied, m.step);
                                      result<backup_block::order> ordered = block->applied(m.step);
                                      caf::anon_send(s.around->mail.rank,
                                                     block_applied{m.block, m.step,

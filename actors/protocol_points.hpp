@@ -9,9 +9,11 @@
 // called each time; whoever watches counts, so that the actors need not.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "actors/protocol/messages.hpp"
 
@@ -69,6 +71,22 @@ std::optional<protocol_point> protocol_point_named(std::string_view name);
 struct sent_mark {
   protocol_point at;
   std::uint64_t step;
+};
+
+// The how-manieth time it is that a member comes by a point in one step, from 1; what is done again
+// under the next plan is counted anew.
+class point_counter {
+ public:
+  void begin_plan() { passes_ = {}; }
+  std::uint32_t count(protocol_point at, std::uint64_t step) {
+    auto& [of, passes] = passes_[static_cast<std::size_t>(at)];
+    if (of != step) passes = 0;
+    of = step;
+    return ++passes;
+  }
+
+ private:
+  std::array<std::pair<std::uint64_t, std::uint32_t>, protocol_point_count> passes_{};
 };
 
 class protocol_points {

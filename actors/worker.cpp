@@ -453,6 +453,7 @@ caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
       [self](const end_now&) { self->state.end(); },
       [self](const waited_long_enough&) { self->state.give_up_waiting(); },
       [self](const failed& m) { self->state.fail(m.why); },
+      [self](const transfer_damaged& m) { self->state.damaged(m); },
   };
 }
 

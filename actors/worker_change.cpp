@@ -101,6 +101,14 @@ void worker_state::boundary(generation of) {
   collect_now("");
 }
 
+// Nothing of a plan is sent twice, so the next plan begins the step again; whoever misses something
+// knows it alone, and collects itself. Nobody is to blame for a bit on the way.
+void worker_state::damaged(const transfer_damaged& m) {
+  if (!context_ || context_->over || context_->plan.number != m.of) return;
+  if (noticed_ == time_since_start{}) noticed_ = now();
+  collect_now(fmt::format("{} misses something: {}", name_of(self()), m.why));
+}
+
 // A while after it could be another member's turn, unless there is a plan by then.
 void worker_state::collect_after_others(std::chrono::nanoseconds pause, const std::string& why) {
   if (!context_) return;
@@ -295,11 +303,22 @@ void worker_state::uncovered(const std::vector<block_id>& blocks) {
     missing_blocks_ = blocks;
     return stop_the_run();
   }
+  read_the_chain();
   if (missing_blocks_ == blocks) return;
   missing_blocks_ = blocks;
   around_->coordination.records.change_waits(
       fmt::format("{} blocks are held by members that do not answer, the first is {}",
                   blocks.size(), text_of(blocks.front())));
+}
+
+// Others may have gone on without this member, and have nothing to say to it any more. The store
+// links nothing under the number of a plan that stands; it answers with the newest.
+void worker_state::read_the_chain() {
+  around_->coordination.store.publish_next(
+      context_->plan, [me = self_, ctx = context_](const result<protocol::plan>& newest) {
+        if (!newest || newest->number <= ctx->plan.number) return;
+        caf::anon_send(me, incoming{ctx->self, protocol::plan_notice{print_plan(*newest)}});
+      });
 }
 
 void worker_state::published(const protocol::plan& plan) {

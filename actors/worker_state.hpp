@@ -76,6 +76,7 @@ class worker_state {
   void lost_link(const link_ended& m);
   void dial(member_id who);
   void fail(const error& why);
+  void damaged(const transfer_damaged& m);
   void stop(const std::string& why, bool whole_run);
   void quiet(member_id who) {
     talking_.erase(who);
@@ -143,6 +144,7 @@ class worker_state {
     return known != gone_.end() && known->second.life == m.life;
   }
   void promise_next(generation next);
+  void read_the_chain();
   void end_generation();
   void answer_promises();
   protocol::promise my_promise() const;

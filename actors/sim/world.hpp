@@ -100,6 +100,8 @@ class world {
   bool lives(std::size_t i) const { return !members_[i]->killed && !members_[i]->body->ended(); }
   incarnation life(std::size_t i) const { return members_[i]->life; }
   comm::process_id process(std::size_t i) const { return members_[i]->process; }
+  // There is something for the member to progress that its network does not know of.
+  void nudge(std::size_t i) { mark(i); }
   // What is to happen at a moment of virtual time.
   void at(time_since_start when, std::function<void()> what) { time_.at(when, std::move(what)); }
   // All lines that anybody has recorded, by step; of equal ones one.

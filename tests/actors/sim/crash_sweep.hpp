@@ -69,15 +69,12 @@ class watched_points final : public invariants {
     present& p = members_[who];
     ++p.adopted;
     p.plan = plan;
-    p.counts.clear();
+    p.passes.begin_plan();
   }
   void reached(member_id who, protocol_point at, std::uint64_t step,
                std::optional<member_id>) override {
-    auto& [of_step, count] = members_[who].counts[at];
-    if (of_step != step) count = 0;
-    of_step = step;
-    ++count;
-    if (at_point) at_point(who, at, count);
+    const std::uint32_t k = members_[who].passes.count(at, step);
+    if (at_point) at_point(who, at, k);
   }
   // A new process begins in the slot.
   void begins_anew(member_id who) { members_[who] = {}; }
@@ -109,7 +106,7 @@ class watched_points final : public invariants {
   struct present {
     std::uint32_t adopted = 0;  // plans
     std::optional<protocol::plan> plan;
-    std::map<protocol_point, std::pair<std::uint64_t, std::uint32_t>> counts;
+    point_counter passes;
   };
   std::map<member_id, present> members_;
 };
@@ -212,6 +209,7 @@ struct crash_sweep : testing::Test {
               beginning first = beginning::loss, std::uint64_t from_step = 10) {
     const char* wanted = std::getenv("CASE");
     const char* how_many = std::getenv("CASES");
+    points_struck.insert(at);
     const bool all = wanted != nullptr || (how_many != nullptr && std::string(how_many) == "all");
     for (const role who : roles) {
       for (const blow what : {blow::kill, blow::freeze, blow::cut, blow::hiccup}) {
@@ -220,6 +218,14 @@ struct crash_sweep : testing::Test {
         if (wanted != nullptr && to_text(c).find(wanted) == std::string::npos) continue;
         cases.push_back({c, first, from_step, {}});
       }
+    }
+  }
+  static void TearDownTestSuite() {
+    const auto* suite = testing::UnitTest::GetInstance()->current_test_suite();
+    if (suite->test_to_run_count() < suite->total_test_count()) return;
+    for (std::size_t i = 0; i < protocol_point_count; ++i) {
+      const auto at = static_cast<protocol_point>(i);
+      EXPECT_TRUE(points_struck.contains(at)) << "no case is at " << name_of(at);
     }
   }
   void TearDown() override {
@@ -249,6 +255,7 @@ struct crash_sweep : testing::Test {
     sweep_outcome out;
   };
   std::vector<one> cases;
+  static inline std::set<protocol_point> points_struck;
 };
 
 }  // namespace troupe::actors::sim
