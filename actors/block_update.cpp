@@ -20,6 +20,7 @@ void update_block(const shared_context& around, block_id block,
         if (trouble) return around->fail(error_of(trouble));
         done();
       });
+  around->reached(protocol_point::applying, record.step);
 }
 
 }  // namespace troupe::actors

@@ -79,6 +79,8 @@ class computation {
   using answer = std::function<void(trouble, T)>;
 
   struct step_events {
+    // Of what this member computes at once; may be empty.
+    std::function<void()> micro_batch_done;
     // All nodes that this member completes of one source of one layer are there.
     std::function<void(std::uint32_t layer, std::uint8_t source)> nodes_ready;
     // After the last nodes_ready.

@@ -150,6 +150,7 @@ void coordinator_state::begin(caf::event_based_actor* self, shared_context aroun
   for (const protocol::copy_plan::copy& c : copies_) copying_.insert(c.to);
   if (around_->plan.verdict == "start") return records().started(around_->plan, from);
   records().goes_on(around_->plan, from, start.how);
+  if (copies_.empty()) around_->reached(protocol_point::redundancy_restored, from.step + 1);
   if (around_->plan.records.empty()) return;
   // Linking the plan made all of them stable. Some lines may not be written yet.
   const protocol::record_notice& newest = around_->plan.records.back();
@@ -216,7 +217,9 @@ void coordinator_state::collect(member_id from, const protocol::vote& v) {
   result<std::optional<protocol::step_votes>> sums = steps_->add(from, v);
   if (!sums) return around_->fail(sums.failure());
   facts_[from] = v.facts;
-  if (sums->has_value()) decide(**sums);
+  if (!sums->has_value()) return;
+  around_->reached(protocol_point::votes_complete, v.step);
+  decide(**sums);
 }
 
 void coordinator_state::decide(const protocol::step_votes& sums) {
@@ -255,7 +258,8 @@ void coordinator_state::decide(const protocol::step_votes& sums) {
   }
   unstable_[step] = {last_, computing, around_->plan.number, facts_};
   if (last) phase_ = ends ? phase::ending : phase::changing;
-  around_->mail.broadcast(notice_);
+  around_->reached(protocol_point::decided, step);
+  around_->mail.broadcast(notice_, sent_mark{protocol_point::commit_sent, step});
   count_skips(last_);
 }
 
@@ -285,6 +289,7 @@ void coordinator_state::announce_stable(std::uint64_t upto) {
     const committed_step committed = std::move(unstable_.begin()->second);
     unstable_.erase(unstable_.begin());
     around_->points.committed(around_->self, committed.record.step);
+    around_->reached(protocol_point::stable, committed.record.step);
     announce(committed);
   }
 }

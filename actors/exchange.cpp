@@ -22,7 +22,9 @@ exchange::exchange(computation& work, router& mail, member_share share, lasting_
       next_token_(first_state_token) {}
 
 status exchange::open(comm::transport& over, generation number) {
-  result<std::unique_ptr<comm::bulk_lane>> lane = over.open_bulk(number, *this);
+  auto lane = comm::checked_lane::open(over, number, *this, [this, number](const std::string& why) {
+    caf::anon_send(mail_.worker, transfer_damaged{number, why});
+  });
   if (!lane) return lane.failure();
   lane_ = std::move(*lane);
   return done{};

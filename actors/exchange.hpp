@@ -8,6 +8,7 @@
 // layer, and could only be aborted as a whole.
 #pragma once
 
+#include <caf/all.hpp>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,9 +17,15 @@
 #include "actors/computation.hpp"
 #include "actors/generation_context.hpp"
 #include "actors/router.hpp"
-#include "comm/transport.hpp"
+#include "comm/checked_lane.hpp"
 
 namespace troupe::actors {
+
+// To the worker: something of this plan did not come whole, and nobody will send it again in it.
+struct transfer_damaged {
+  generation of;
+  std::string why;
+};
 
 class exchange final : public comm::bulk_handler {
  public:
@@ -26,6 +33,7 @@ class exchange final : public comm::bulk_handler {
   // lasting: told when parameters begin to be overwritten.
   exchange(computation& work, router& mail, member_share share, lasting_facts& lasting);
 
+  // What was damaged on the way never arrives: the worker is told, with transfer_damaged.
   status open(comm::transport& over, generation number);
   // Ends the traffic; what is sent after it goes nowhere. Actors may still run for a while.
   void close() { lane_.reset(); }
@@ -60,9 +68,11 @@ class exchange final : public comm::bulk_handler {
   std::set<block_id> followed_;             // all of which copies were expected
   std::map<std::uint64_t, std::shared_ptr<const comm::bytes>> states_sent_;  // by token
   std::uint64_t next_token_;
-  std::unique_ptr<comm::bulk_lane> lane_;
+  std::unique_ptr<comm::checked_lane> lane_;
   std::uint64_t nodes_pending_ = 0;
   std::uint64_t refused_ = 0;  // arrivals that nobody had a place for
 };
 
 }  // namespace troupe::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::transfer_damaged)

@@ -62,6 +62,9 @@ struct generation_context {
     if (!over) fail_with(why);
   }
   const protocol::plan_member& me() const { return *plan.find(self); }
+  void reached(protocol_point at, std::uint64_t step, std::optional<member_id> to = {}) const {
+    points.reached(self, at, step, to);
+  }
 };
 
 using shared_context = std::shared_ptr<generation_context>;

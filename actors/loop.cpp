@@ -126,24 +126,34 @@ bool loop::run_posted() {
     std::lock_guard lock(parts_->mutex);
     parts_->running.swap(parts_->posted);
   }
-  const bool any = !parts_->running.empty();
-  for (const std::function<void()>& work : parts_->running) {
+  std::vector<std::function<void()>>& running = parts_->running;
+  std::size_t ran = 0;
+  while (ran < running.size() && !leaving_) {
     const time_since_start started = clock_.now();
-    work();
+    running[ran++]();
     note_duration(started);
   }
-  parts_->running.clear();
-  return any;
+  if (ran < running.size()) {
+    std::lock_guard lock(parts_->mutex);
+    parts_->posted.insert(parts_->posted.begin(),
+                          std::move_iterator(running.begin() + static_cast<std::ptrdiff_t>(ran)),
+                          std::move_iterator(running.end()));
+  }
+  running.clear();
+  return ran > 0;
 }
 
 bool loop::run_ready(std::size_t most) {
+  leaving_ = false;
   bool any = run_posted();
+  if (leaving_) return true;
   any |= parts_->clock.trigger_expired_timeouts() > 0;
   for (std::size_t i = 0; i < most; ++i) {
     const time_since_start started = clock_.now();
     if (!parts_->scheduler->run_one()) break;
     note_duration(started);
     any = true;
+    if (leaving_) break;
   }
   return any;
 }

@@ -43,6 +43,8 @@ class loop {
   // Runs posted work, timers that are due and actors that have messages, until nothing is left or
   // `most` jobs were run. True if anything ran.
   bool run_ready(std::size_t most = 1024);
+  // From a job: it is the last one of this run_ready(); the others wait for the next one.
+  void leave() { leaving_ = true; }
   // When the next timer is due, by the clock; nothing if none is set.
   std::optional<time_since_start> next_timer() const;
 
@@ -61,6 +63,7 @@ class loop {
   std::unique_ptr<caf::actor_system> system_;
   std::uint64_t slow_jobs_ = 0;
   double longest_job_ = 0;
+  bool leaving_ = false;
 };
 
 }  // namespace troupe::actors

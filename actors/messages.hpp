@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "actors/computation.hpp"
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol_points.hpp"
 #include "comm/transport.hpp"
 #include "config/base/error.hpp"
 
@@ -32,6 +34,7 @@ struct to_be_linked {
 // To a peer: for the member it stands for.
 struct outgoing {
   protocol::message what;
+  std::optional<sent_mark> mark = {};  // told once it is out
 };
 
 // --- rank <-> stage, data_loader ---
@@ -116,6 +119,9 @@ struct nodes_complete {
   std::uint32_t layer;
   std::uint8_t source;
 };
+struct micro_batch_complete {
+  std::uint64_t step;
+};
 struct sum_reduced {
   std::uint64_t step;
   protocol::block_sum sum;
@@ -165,6 +171,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::parameters_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::nodes_sent)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::job_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::nodes_complete)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::micro_batch_complete)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::sum_reduced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::sum_hashed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::block_updated)

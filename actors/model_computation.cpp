@@ -143,6 +143,7 @@ void model_computation::start(std::uint64_t step, step_events events) {
                             [told](const model::layer_source& of) {
                               told->nodes_ready(static_cast<std::uint32_t>(of.layer), of.source);
                             },
+                        .micro_batch_done = told->micro_batch_done,
                         .ended =
                             [this, told, pass = part_.pass](std::exception_ptr problem) {
                               std::vector<leaf_loss> losses;

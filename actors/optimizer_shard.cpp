@@ -83,7 +83,7 @@ struct primary_state {
         for (const member_id backup : block.backups()) {
           around->bulk.send_sum(backup, {step, block.block(), block.sum().hash});
         }
-        return;
+        return around->reached(protocol_point::grad_forwarded, step);
       case primary_block::order::vote:
         caf::anon_send(around->mail.rank, block_ready{step, block.sum()});
         return;
@@ -92,6 +92,7 @@ struct primary_state {
       case primary_block::order::publish:
         for (const member_id reader : readers.at(block.block())) {
           around->bulk.send_parameters(reader, {block.block(), decided});
+          around->reached(protocol_point::params_sent, decided.record.step, reader);
         }
         begin_copies(block);
         return carry_out(block, block.published());
@@ -112,6 +113,7 @@ struct primary_state {
             if (trouble) return ctx->fail(error_of(trouble));
             caf::anon_send(me, state_copied{id, to, version, copy.hash, copy.bytes});
           });
+      around->reached(protocol_point::copy_begin, block.version() + 1, to);
     }
     wishes.erase(waiting);
   }
@@ -147,6 +149,7 @@ caf::behavior primary_shard(caf::stateful_actor<primary_state>* self, shared_con
       while_current<sum_reduced>(around,
                                  [self](const sum_reduced& m) {
                                    primary_block& block = self->state.at(m.sum.block);
+                                   self->state.around->reached(protocol_point::reduced, m.step);
                                    self->state.carry_out(block, block.reduced(m.step, m.sum));
                                  }),
       while_current<incoming>(around,
@@ -164,11 +167,12 @@ caf::behavior primary_shard(caf::stateful_actor<primary_state>* self, shared_con
                                 s.carry_out(it->second,
                                             it->second.held(m.from, held.step, held.hash));
                               }),
-      while_current<state_copied>(
-          around,
-          [self](const state_copied& m) {
-            self->state.around->bulk.send_state(m.to, {m.block, m.version, m.hash}, m.bytes);
-          }),
+      while_current<state_copied>(around,
+                                  [self](const state_copied& m) {
+                                    const generation_context& in = *self->state.around;
+                                    in.bulk.send_state(m.to, {m.block, m.version, m.hash}, m.bytes);
+                                    in.reached(protocol_point::copy_half, m.version + 1, m.to);
+                                  }),
       while_current<give_parameters>(
           around,
           [self](const give_parameters& m) {
@@ -176,7 +180,9 @@ caf::behavior primary_shard(caf::stateful_actor<primary_state>* self, shared_con
             for (const auto& [id, block] : self->state.blocks) {
               for (const member_id reader : readers_of(self->state.around->plan, id)) {
                 if (!std::ranges::binary_search(m.to, reader)) continue;
-                self->state.around->bulk.send_parameters(reader, {id, m.base});
+                const generation_context& in = *self->state.around;
+                in.bulk.send_parameters(reader, {id, m.base});
+                in.reached(protocol_point::params_sent, m.base.record.step, reader);
               }
             }
           }),
@@ -192,6 +198,7 @@ caf::behavior primary_shard(caf::stateful_actor<primary_state>* self, shared_con
           around,
           [self](const block_updated& m) {
             primary_state& s = self->state;
+            s.around->reached(protocol_point::applied, m.step);
             primary_block& block = s.at(m.block);
             result<primary_block::order> ordered = block.applied(m.step);
             caf::anon_send(s.around->mail.rank, block_applied{m.block, m.step, true});
@@ -227,6 +234,7 @@ struct backup_state {
     copies.insert(block);
     primaries[block] = around->plan.holders_of(block).primary;
     around->mail.send(primaries[block], protocol::copy_wish{block});
+    around->reached(protocol_point::copy_begin, around->lasting.seen + 1, primaries[block]);
   }
 
   backup_block* find(block_id block) {
@@ -252,9 +260,11 @@ struct backup_state {
       case backup_block::order::acknowledge:
         around->points.sum_held_by_backup(around->self, block.version() + 1, block.block(),
                                           block.held_hash());
+        around->reached(protocol_point::grad_held, block.version() + 1);
         return around->mail.send(
             primaries.at(block.block()),
-            protocol::sum_held{block.version() + 1, block.block(), block.held_hash()});
+            protocol::sum_held{block.version() + 1, block.block(), block.held_hash()},
+            sent_mark{protocol_point::acked, block.version() + 1});
       case backup_block::order::apply:
         return update(self, around, block.block(), *record);
     }
@@ -309,6 +319,7 @@ caf::behavior backup_shard(caf::stateful_actor<backup_state>* self, shared_conte
                                      backup_state& s = self->state;
                                      backup_block* block = s.find(m.block);
                                      if (block == nullptr) return;
+                                     s.around->reached(protocol_point::applied, m.step);
                                      result<backup_block::order> ordered = block->applied(m.step);
                                      caf::anon_send(s.around->mail.rank,
                                                     block_applied{m.block, m.step,
@@ -325,6 +336,7 @@ caf::behavior backup_shard(caf::stateful_actor<backup_state>* self, shared_conte
           around,
           [self](const state_arrived& m) {
             backup_state& s = self->state;
+            s.around->reached(protocol_point::copy_half, m.header.version + 1);
             s.around->work.take_state(
                 m.header.block, m.bytes, m.header.hash,
                 [me = s.self, ctx = s.around, header = m.header](computation::trouble trouble) {
@@ -344,6 +356,7 @@ caf::behavior backup_shard(caf::stateful_actor<backup_state>* self, shared_conte
                                    }
                                    s.around->points.copy_verified(s.around->self, m.block,
                                                                   m.version);
+                                   s.around->reached(protocol_point::copy_verified, m.version + 1);
                                    s.carry_out(*block, m.version + 1, next);
                                    s.ask_for_next();
                                  }),

@@ -32,11 +32,12 @@ class peer_state {
     talk_.emplace(settings);
   }
 
-  void say(const protocol::message& what) {
-    if (status queued = talk_->send(around_->plan, wire::encode(what), now()); !queued) {
+  void say(const outgoing& m) {
+    if (status queued = talk_->send(around_->plan, wire::encode(m.what), now()); !queued) {
       return fail(queued.failure());
     }
     flush();
+    around_->mail.tell(m.mark, who_);
   }
   void linked(comm::link_id link) {
     link_ = link;
@@ -104,7 +105,7 @@ caf::behavior peer_actor(caf::stateful_actor<peer_state>* self, const peer_surro
     return caf::sec::runtime_error;
   });
   return {
-      [self](const outgoing& m) { self->state.say(m.what); },
+      [self](const outgoing& m) { self->state.say(m); },
       [self](const peer_linked& m) { self->state.linked(m.link); },
       [self](const peer_unlinked&) { self->state.unlinked(); },
       [self](const peer_frame& m) { self->state.hear(m.frame); },

@@ -147,6 +147,9 @@ void rank_state::wait_for_parameters() {
 void rank_state::go(const protocol::go& m) {
   running_ = true;
   last_costs_ = around_->clock.now();
+  if (around_->plan.verdict != "start") {
+    around_->reached(protocol_point::resumed, progress_->step());
+  }
   if (!m.without_parameters.empty()) {
     protocol::record_notice base;
     if (!around_->plan.records.empty()) base = around_->plan.records.back();
@@ -171,6 +174,7 @@ void rank_state::continue_if_possible() {
   computing_ = true;
   around_->lasting.doing = protocol::phase::computing;
   loaded_ = 0;
+  around_->reached(protocol_point::step_begin, progress_->step());
   caf::anon_send(stage_, compute_step{progress_->step(), progress_->open_layers()});
   load(progress_->step() + 1);
 }
@@ -181,7 +185,8 @@ void rank_state::take(result<std::optional<protocol::vote>> complete) {
   protocol::vote& vote = **complete;
   tell_costs(vote.facts);
   around_->points.voted(around_->self, vote);
-  around_->mail.to_coordinator(std::move(vote));
+  const sent_mark mark{protocol_point::voted, vote.step};
+  around_->mail.to_coordinator(std::move(vote), mark);
 }
 
 // What the device did since the last vote; the rest of the time it had nothing to do.
@@ -221,6 +226,7 @@ void rank_state::see(const protocol::record_notice& notice) {
   around_->lasting.see(notice);
   around_->lasting.parameters = false;
   around_->points.record_seen(around_->self, notice);
+  around_->reached(protocol_point::commit_seen, step);
   around_->mail.to_coordinator(protocol::recorded{step});
   for (const auto& shards : {&around_->mail.primary_shards, &around_->mail.backup_shards}) {
     for (const caf::actor& shard : *shards) {
@@ -236,6 +242,7 @@ void rank_state::block_at(block_id block, std::uint64_t version) {
   pass_on_copies();
   if (!opened->has_value()) return;
   around_->lasting.parameters = all_layers_here();
+  if (around_->lasting.parameters) around_->reached(protocol_point::params_complete, version);
   if (computing_) caf::anon_send(stage_, open_layer{**opened});
   validate_if_asked();
 }

@@ -19,19 +19,19 @@ constexpr bool about_plans =
 
 }  // namespace
 
-void router::send(member_id to, protocol::message what) {
+void router::send(member_id to, protocol::message what, const mark& sent) {
   if (to == self_) {
     const caf::actor target = target_of(what);
     if (target) caf::anon_send(target, incoming{self_, std::move(what)});
-    return;
+    return tell(sent, to);
   }
   const auto it = peers_.find(to);
-  if (it != peers_.end()) return caf::anon_send(it->second, outgoing{std::move(what)});
+  if (it != peers_.end()) return caf::anon_send(it->second, outgoing{std::move(what), sent});
   if (worker) caf::anon_send(worker, to_be_linked{to, std::move(what)});
 }
 
-void router::broadcast(const protocol::message& what) {
-  for (const auto& [id, peer] : peers_) caf::anon_send(peer, outgoing{what});
+void router::broadcast(const protocol::message& what, const mark& sent) {
+  for (const auto& [id, peer] : peers_) caf::anon_send(peer, outgoing{what, sent});
   send(self_, what);
 }
 

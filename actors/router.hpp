@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol_points.hpp"
 
 namespace troupe::actors {
 
@@ -22,6 +23,7 @@ class router {
   // process ends or a plan is not adopted yet.
   caf::actor worker, coordinator, rank;
   std::vector<caf::actor> primary_shards, backup_shards;  // by layer
+  protocol_points* points = nullptr;                      // nothing: nobody watches
 
   // The plan that this member acts for; nothing: it acts for none, because it has not adopted one
   // or has promised the next. Messages about steps of an older plan, or of one that was promised
@@ -36,10 +38,18 @@ class router {
 
   // To another member through its peer, to this one directly. Of a member without a peer the worker
   // is told: it makes one for a member of the plan.
-  void send(member_id to, protocol::message what);
-  void to_coordinator(protocol::message what) { send(coordinator_id_, std::move(what)); }
-  // To every other member with a peer, then to this one.
-  void broadcast(const protocol::message& what);
+  // A mark is told to `points` when the message has been handed on: a frame of another member's to
+  // the lane.
+  using mark = std::optional<sent_mark>;
+  void send(member_id to, protocol::message what, const mark& sent = {});
+  void to_coordinator(protocol::message what, const mark& sent = {}) {
+    send(coordinator_id_, std::move(what), sent);
+  }
+  // To every other member with a peer, then to this one, which is no sending.
+  void broadcast(const protocol::message& what, const mark& sent = {});
+  void tell(const mark& sent, member_id to) const {
+    if (sent && points != nullptr) points->reached(self_, sent->at, sent->step, to);
+  }
   // A message has come, sent in this plan: to the local actor that it concerns.
   void deliver(member_id from, generation plan, protocol::message what);
   std::uint64_t refused() const { return refused_; }  // messages of plans not acted for

@@ -28,6 +28,7 @@ struct stage_state {
         }
       }
     }
+    around->reached(protocol_point::partial_sent, step);
   }
 
   void open(std::uint32_t layer) {
@@ -48,6 +49,9 @@ caf::behavior stage_actor(caf::stateful_actor<stage_state>* self, shared_context
             stage_state& s = self->state;
             s.step = m.step;
             computation::step_events events;
+            events.micro_batch_done = [me, step = m.step] {
+              caf::anon_send(me, micro_batch_complete{step});
+            };
             events.nodes_ready = [me, step = m.step](std::uint32_t layer, std::uint8_t source) {
               caf::anon_send(me, nodes_complete{step, layer, source});
             };
@@ -72,6 +76,11 @@ caf::behavior stage_actor(caf::stateful_actor<stage_state>* self, shared_context
                                         self->state.send_nodes(m.layer, m.source);
                                       }
                                     }),
+      while_current<micro_batch_complete>(around,
+                                          [self](const micro_batch_complete& m) {
+                                            self->state.around->reached(
+                                                protocol_point::microbatch_done, m.step);
+                                          }),
       while_current<cancel_step>(around,
                                  [self](const cancel_step&) { self->state.around->work.cancel(); }),
   };

@@ -78,6 +78,7 @@ void step_feed::finished(std::size_t index, std::exception_ptr trouble, double s
   if (!trouble_) {
     pump();  // first: the device should not wait for what the actors do
     for (const model::layer_source& source : job.completes) told_.complete(source);
+    if (job.ends_micro_batch && told_.micro_batch_done) told_.micro_batch_done();
   }
   end_if_idle();
 }

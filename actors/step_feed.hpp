@@ -23,6 +23,7 @@ class step_feed : public std::enable_shared_from_this<step_feed> {
  public:
   struct events {
     std::function<void(const model::layer_source&)> complete;
+    std::function<void()> micro_batch_done;         // may be empty
     std::function<void(std::exception_ptr)> ended;  // once, last
   };
   // `keep` lives as long as the jobs do.

@@ -52,7 +52,9 @@ training_run::training_run(const run_directory& directory, const run_request& re
       around_(around),
       description_(description_from(request.settings)),
       training_(trainer_settings_from(request.settings)),
-      files_thread_(std::make_unique<helper_thread>()) {}
+      files_thread_(std::make_unique<helper_thread>()) {
+  points_.faults = around.faults;
+}
 
 training_run::~training_run() {
   // First no more answers, which need the member's loop, then no more questions.
@@ -86,6 +88,7 @@ std::optional<int> training_run::start() {
 }
 
 bool training_run::turn() {
+  if (around_.faults != nullptr) around_.faults->turn();
   if (!run_stop_passed_on_) {
     if (const int signal = around_.stop_signal(decided_); signal != 0) {
       const bool run = !around_.stop_means_the_run || around_.stop_means_the_run();
@@ -297,9 +300,10 @@ void training_run::make_member() {
               std::min(validation_windows_,
                        static_cast<std::uint64_t>(settings().validation.micro_batch_size)));
         }
-        return member_outside{*store_, *records_,
-                              std::make_unique<model_computation>(*device_, description_, training_,
-                                                                  sources, to_loop)};
+        std::unique_ptr<computation> work = std::make_unique<model_computation>(
+            *device_, description_, training_, sources, to_loop);
+        if (around_.faults != nullptr) work = around_.faults->around(std::move(work), *device_);
+        return member_outside{*store_, *records_, std::move(work)};
       });
 }
 

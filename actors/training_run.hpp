@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "actors/console.hpp"
+#include "actors/fault_hooks.hpp"
 #include "actors/file_run_store.hpp"
 #include "actors/member.hpp"
 #include "actors/model_computation.hpp"
@@ -58,6 +59,7 @@ struct run_surroundings {
   status_port* port = nullptr;           // where status and metrics are served; nothing: nowhere
   comm::transport* transport = nullptr;  // nothing: this member stays alone
   std::optional<comm::secret> secret = {};
+  fault_hooks* faults = nullptr;  // of a worker that was started under chaos
 };
 
 class training_run {
@@ -126,9 +128,16 @@ class training_run {
     void plan_adopted(member_id self, const protocol::plan& p) override {
       adopted = true;
       if (records != nullptr && p.coordinator != self) records->rests();
+      passes.begin_plan();
+    }
+    void reached(member_id, protocol_point at, std::uint64_t step,
+                 std::optional<member_id>) override {
+      if (faults != nullptr) faults->reached(name_of(at), step, passes.count(at, step));
     }
     bool adopted = false;
     record_writer* records = nullptr;
+    fault_hooks* faults = nullptr;
+    point_counter passes;
   } points_;
   std::optional<plan_chain> chain_;  // of the helper thread: only read
 

@@ -20,6 +20,7 @@ void worker_state::begin(caf::event_based_actor* self, const worker_surroundings
   others_.emplace(settings().me, settings().expected);
   mail_ = std::make_shared<router>(this->self());
   mail_->worker = self_;
+  mail_->points = &around.points;
   redial_.emplace(this->self(), redial::limits());
   mail_->set_coordinator(settings().convener);
   lasting_.when_still = [me = self_] { caf::anon_send(me, still_now{}); };
@@ -238,6 +239,7 @@ void worker_state::begin_generation() {
     return fmt::format("its {} is another process now ({} on {})", who.slot, m->address, m->host);
   });
   around_->points.plan_adopted(self(), plan);
+  reached(protocol_point::adopted);
   rank_ = spawn_rank(actor_, context_, around_->coordination.store);
   mail_->rank = rank_;
   coordinator_ = spawn_coordinator(actor_, context_, around_->coordination, start_of_coordinator());
@@ -327,6 +329,7 @@ void worker_state::take(const incoming& m) {
 
 void worker_state::stop(const std::string& why, bool whole_run) {
   if (phase_ >= phase::ending) return;
+  reached(protocol_point::notice_received);
   stop_why_ = why;
   whole_run_stops_ |= whole_run;
   const protocol::stop_wish wish{why, whole_run};
@@ -456,6 +459,7 @@ caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
       [self](const end_now&) { self->state.end(); },
       [self](const waited_long_enough&) { self->state.give_up_waiting(); },
       [self](const failed& m) { self->state.fail(m.why); },
+      [self](const transfer_damaged& m) { self->state.damaged(m); },
   };
 }
 

@@ -32,6 +32,7 @@ void worker_state::end_generation() {
   mail_->primary_shards.clear();
   mail_->backup_shards.clear();
   around_->points.promised(self(), promised_);
+  reached(protocol_point::promised);
 }
 
 protocol::promise worker_state::my_promise() const {
@@ -48,6 +49,7 @@ protocol::promise worker_state::my_promise() const {
 void worker_state::take(member_id from, const protocol::collect& m) {
   if (!context_) {  // it comes anew
     promised_ = std::max(promised_, m.next);
+    reached(protocol_point::promised);
     return mail_->send(from, my_promise());
   }
   const generation number = context_->plan.number;
@@ -97,6 +99,14 @@ void worker_state::boundary(generation of) {
   at_boundary_ = true;
   if (noticed_ == time_since_start{}) noticed_ = now();
   collect_now("");
+}
+
+// Nothing of a plan is sent twice, so the next plan begins the step again; whoever misses something
+// knows it alone, and collects itself. Nobody is to blame for a bit on the way.
+void worker_state::damaged(const transfer_damaged& m) {
+  if (!context_ || context_->over || context_->plan.number != m.of) return;
+  if (noticed_ == time_since_start{}) noticed_ = now();
+  collect_now(fmt::format("{} misses something: {}", name_of(self()), m.why));
 }
 
 // A while after it could be another member's turn, unless there is a plan by then.
@@ -149,7 +159,7 @@ void worker_state::ask_for_promises(bool again) {
     // What waits for one that does not listen need not wait for it twice.
     if (again && !is_heard(id)) continue;
     mail_->send(id, present);
-    mail_->send(id, question);
+    mail_->send(id, question, sent_mark{protocol_point::collect_sent, doing()});
   }
 }
 
@@ -225,6 +235,7 @@ void worker_state::publish_if_complete() {
   if (!collecting_ || publishing_next_ || phase_ >= phase::ending) return;
   if (!collecting_->waiting_for().empty() || !collecting_->has_answered(self())) return;
   unblocked_ = now();
+  reached(protocol_point::collected);
   std::vector<protocol::candidate> newcomers;
   for (const auto& [id, who] : newcomers_) newcomers.push_back(candidate_from(who));
   protocol::next_plan_settings wanted = next_settings();
@@ -240,6 +251,7 @@ void worker_state::publish_if_complete() {
     if (!r) return caf::anon_send(me, publish_failed{r.failure()});
     caf::anon_send(me, next_published{*r});
   });
+  reached(protocol_point::plan_written);
 }
 
 world_change worker_state::change_to(const protocol::plan& next) const {
@@ -317,8 +329,10 @@ void worker_state::published(const protocol::plan& plan) {
   for (const protocol::plan_member& m : plan.members) {
     if (m.id != self()) (void)peer_of(m.id, m.life);
   }
+  reached(protocol_point::published);
   const protocol::plan_notice notice{print_plan(plan)};
-  for (const auto& [id, peer] : mail_->peers()) mail_->send(id, notice);
+  const sent_mark mark{protocol_point::verdict_sent, doing()};
+  for (const auto& [id, peer] : mail_->peers()) mail_->send(id, notice, mark);
   adopt(plan);
 }
 
@@ -377,6 +391,7 @@ void worker_state::let_them_leave() {
 
 // The plan goes on without this member. It stays until whoever has to know has heard of the plan.
 void worker_state::leave() {
+  reached(protocol_point::drained);
   promise_next(generation(context_->plan.number.value + 1));
   phase_ = phase::ending;
   how_ = {exit_code::interrupted, stop_why_, false};
@@ -419,6 +434,7 @@ void worker_state::lose(member_id who, const std::string& how, bool proven) {
   }
   const protocol::plan_member* listed = context_->plan.find(who);
   if (listed == nullptr || is_gone(*listed)) return;
+  reached(protocol_point::suspected);
   if (collecting_ || (coordinates() && !context_->over)) {
     if (noticed_ == time_since_start{}) noticed_ = now();
     give_up(*listed, {listed->life, proven, how});

@@ -97,6 +97,7 @@ bool worker_state::welcome_to_world(const comm::facts& who) {
   const auto former = former_.find(*who.wish);
   if (listed == nullptr && former != former_.end() && who.life <= former->second) return true;
   newcomers_[*who.wish] = who;
+  reached(protocol_point::join_admitted);
   if (listed != nullptr && !is_gone(*listed)) {
     lose(*who.wish, "a new process has come in its slot", true);
   }
@@ -152,7 +153,10 @@ void worker_state::met(const introduced& m) {
     }
     want_change();
   }
-  if (settings().joins && !context_) mail_->set_coordinator(who);
+  if (settings().joins && !context_) {
+    mail_->set_coordinator(who);
+    reached(protocol_point::join_hello, who);
+  }
   if (who == settings().convener && !context_ && !settings().joins) {
     around_->coordination.store.answer_probe(m.who.life.value, probed(settings().me),
                                              [me = self_](result<done> r) {

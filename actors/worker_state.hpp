@@ -78,6 +78,7 @@ class worker_state {
   void lost_link(const link_ended& m);
   void dial(member_id who);
   void fail(const error& why);
+  void damaged(const transfer_damaged& m);
   void stop(const std::string& why, bool whole_run);
   void quiet(member_id who) {
     talking_.erase(who);
@@ -107,6 +108,10 @@ class worker_state {
   introductions& gate() { return around_->gate; }
   member_id self() const { return *settings().me.wish; }
   time_since_start now() const { return around_->clock.now(); }
+  void reached(protocol_point at, std::optional<member_id> to = {}) const {
+    around_->points.reached(self(), at, doing(), to);
+  }
+  std::uint64_t doing() const { return lasting_.seen + 1; }  // the step
   template <class T, class Message>
   run_store::answer<T> tell(Message make) {
     return [me = self_, make](const result<T>& r) {

@@ -59,7 +59,8 @@ void simulated_core::arrive(simulated_event e) {
   if (e.what == kind::give_up_connecting || e.what == kind::cut_noticed) return notice(e);
   const bool connecting = e.what == kind::connect_request || e.what == kind::connect_accepted;
   if (!cuts_.empty()) {
-    if (const auto cut = cuts_.find({e.from, e.to}); cut != cuts_.end()) {
+    const auto cut = cuts_.find({e.from, e.to});
+    if (cut != cuts_.end() && (e.sent == 0 || e.sent > cut->second.behind)) {
       ++counters_.held;
       if (connecting) give_up_later(e.link & ~std::uint64_t{1});
       cut->second.held.push_back(std::move(e));
@@ -168,6 +169,7 @@ void simulated_core::cut(process_id from, process_id to, std::optional<nanosecon
   if (from == to) return;
   cut_state& made = cuts_[{from, to}];
   made.number = ++cuts_made_;
+  made.behind = 0;
   if (!noticed_after) return;
   simulated_event e;
   e.what = kind::cut_noticed;
@@ -175,6 +177,11 @@ void simulated_core::cut(process_id from, process_id to, std::optional<nanosecon
   e.to = to;
   e.link = made.number;
   queue_.push(now_ + *noticed_after, std::move(e));
+}
+
+void simulated_core::cut_behind(process_id from, process_id to) {
+  cut(from, to, {});
+  if (from != to) cuts_[{from, to}].behind = messages_;
 }
 
 void simulated_core::heal(process_id from, process_id to) {

@@ -39,6 +39,7 @@ struct simulated_event {
 
   kind what = kind::frame;
   process_id from, to;
+  std::uint64_t sent = 0;  // by which message of all; what the network itself does has none
   std::uint64_t link = 0;  // the receiver's end; cut_noticed: the number of the cut
   bytes data;              // a frame, or a bulk message's header
   std::string why;
@@ -63,6 +64,7 @@ class simulated_core {
   void advance_to(nanoseconds when);
   std::vector<process_id> take_ready();
   void cut(process_id from, process_id to, std::optional<nanoseconds> noticed_after);
+  void cut_behind(process_id from, process_id to);
   void heal(process_id from, process_id to);
   void heal_all();
   void reset_links(process_id a, process_id b, const std::string& why);
@@ -112,7 +114,7 @@ class simulated_core {
     control_handler* handler = nullptr;
     bool dead = false, noticed = true, stopped = false, announced = false;
     std::deque<simulated_event> inbox;
-    std::vector<simulated_event> paused;  // bulk copies out of a stopped process
+    std::vector<simulated_event> paused;  // out of a stopped process
     std::vector<std::uint64_t> connections;
     std::vector<std::uint32_t> lanes;
     traffic sent;
@@ -126,6 +128,7 @@ class simulated_core {
   };
   struct cut_state {
     std::uint64_t number = 0;
+    std::uint64_t behind = 0;  // what was sent before this message passes
     std::deque<simulated_event> held;
   };
 
@@ -164,7 +167,7 @@ class simulated_core {
   std::deque<connection> connections_;
   std::deque<lane_state> lanes_;
   std::map<pair, cut_state> cuts_;
-  std::uint64_t cuts_made_ = 0;
+  std::uint64_t cuts_made_ = 0, messages_ = 0;
   std::vector<process_id> ready_;
   network_counters counters_;
 };

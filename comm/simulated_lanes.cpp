@@ -128,6 +128,8 @@ void simulated_core::send_frame(process_id who, link_id link, bytes frame) {
   e.from = who;
   e.to = end_of(e.link).process;
   e.data = std::move(frame);
+  e.sent = ++messages_;
+  if (p.stopped) return p.paused.push_back(std::move(e));
   const network_conditions& c = between(e.from, e.to);
   send_with_faults(std::move(e), from, c);
 }
@@ -232,6 +234,8 @@ void simulated_core::send_bulk(std::uint32_t number, member_id to, bytes_view he
   } else {
     e.bulk->source = payload;
   }
+  e.sent = ++messages_;
+  if (p.stopped) return p.paused.push_back(std::move(e));
   const network_conditions& c = between(e.from, e.to);
   if (chance(lane.random, c.bulk_lose)) {
     ++counters_.bulk_lost;

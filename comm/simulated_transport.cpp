@@ -90,6 +90,7 @@ void simulated_network::cut(process_id from, process_id to,
                             std::optional<std::chrono::nanoseconds> noticed_after) {
   core_->cut(from, to, noticed_after);
 }
+void simulated_network::cut_behind(process_id from, process_id to) { core_->cut_behind(from, to); }
 void simulated_network::heal(process_id from, process_id to) { core_->heal(from, to); }
 void simulated_network::heal_all() { core_->heal_all(); }
 void simulated_network::reset_links(process_id a, process_id b) {

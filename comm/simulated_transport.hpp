@@ -91,6 +91,8 @@ class simulated_network {
   // between the two close after that time.
   void cut(process_id from, process_id to,
            std::optional<std::chrono::nanoseconds> noticed_after = {});
+  // The same for what is sent from now on: what is under way still arrives.
+  void cut_behind(process_id from, process_id to);
   void heal(process_id from, process_id to);
   void heal_all();
   // Both ends of every link between the two close now; what was under way is lost.
@@ -99,7 +101,8 @@ class simulated_network {
   // The process does nothing any more, and its memory may go. Its peers' links close after that
   // time, or never, as when a host loses its power.
   void kill(process_id which, std::optional<std::chrono::nanoseconds> noticed_after);
-  // A stopped process progresses nothing; what comes to it waits.
+  // A stopped process progresses nothing; what comes to it waits, and so does what the call that
+  // it was stopped in still sends.
   void stop(process_id which);
   void continue_process(process_id which);
 

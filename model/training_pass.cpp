@@ -56,6 +56,7 @@ std::vector<step_job> training_pass::jobs(const model_state& state, std::uint64_
                             .sequences = std::min(shape_.micro_batch, end - first)};
     forward(all, state, batch);
     backward(all, state, batch);
+    all.back().ends_micro_batch = true;
   }
   all.push_back({step_job::part::backward, {}, {}, [this](ops& ops) {
                    ops.copy(loss_sums_.all(), compute::host_view(std::span(losses_.loss_sums)));

@@ -54,6 +54,7 @@ struct step_job {
   std::optional<std::size_t> needs;     // a layer whose parameters no job before has read
   std::vector<layer_source> completes;  // all nodes of these are there once it is done
   compute::executor::job work;
+  bool ends_micro_batch = false;
 };
 
 class training_pass {

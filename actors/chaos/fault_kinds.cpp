@@ -7,9 +7,6 @@
 namespace troupe::actors::chaos {
 namespace {
 
-constexpr std::string_view needs_point = "a worker that takes orders at named points";
-constexpr std::string_view needs_hook = "a filter between a worker and its links";
-
 std::vector<param_row> message_params(std::vector<param_row> more = {}) {
   std::vector<param_row> all = {{"message", param_type::text},     // only this kind of message
                                 {"plane", param_type::text},       // control or bulk; both
@@ -25,23 +22,23 @@ std::vector<kind_row> make_table() {
   constexpr auto members = strikes::members, links = strikes::links;
   std::vector<kind_row> table = {
       {kill, "kill", members, false, true, "", {}},
-      {fault_kind::exit, "exit", members, false, true, needs_point, {{"code", p::whole}}},
-      {throws, "throw", members, false, true, needs_point, {{"actor", p::text}}},
+      {fault_kind::exit, "exit", members, false, true, "", {{"code", p::whole}}},
+      {throws, "throw", members, false, true, "", {{"actor", p::text}}},
       {stop, "stop", members, true, true, "", {}},
-      {cut, "cut", links, true, true, needs_hook, {{"plane", p::text}}},
-      {drop, "drop", links, true, false, needs_hook, message_params()},
-      {fault_kind::delay, "delay", links, true, false, needs_hook,
+      {cut, "cut", links, true, true, "", {{"plane", p::text}}},
+      {drop, "drop", links, true, false, "", message_params()},
+      {fault_kind::delay, "delay", links, true, false, "",
        message_params({{"by", p::duration}, {"jitter", p::duration}})},
-      {dup, "dup", links, true, false, needs_hook, message_params()},
-      {reorder, "reorder", links, true, false, needs_hook, message_params({{"by", p::duration}})},
-      {replay, "replay", links, true, false, needs_hook, message_params()},
-      {corrupt, "corrupt", links, true, false, needs_hook, message_params({{"bits", p::whole}})},
-      {hang, "hang", members, true, true, needs_point, {}},
+      {dup, "dup", links, true, false, "", message_params()},
+      {reorder, "reorder", links, true, false, "", message_params({{"by", p::duration}})},
+      {replay, "replay", links, true, false, "", message_params()},
+      {corrupt, "corrupt", links, true, false, "", message_params({{"bits", p::whole}})},
+      {hang, "hang", members, true, true, "", {}},
       {join, "join", strikes::newcomer, false, false, "", {}},
       {drain, "drain", members, false, false, "the command that lets one member leave", {}},
       {notice, "notice", members, false, true, "", {{"signal", p::text}, {"grace", p::duration}}},
       {cpu_steal, "cpu-steal", members, true, false, "", {{"threads", p::whole}}},
-      {fault_kind::nan, "nan", members, false, false, needs_point, {{"micro_batch", p::whole}}},
+      {fault_kind::nan, "nan", members, false, false, "", {{"layer", p::whole}}},
   };
   return table;
 }
@@ -67,6 +64,11 @@ std::optional<fault_kind> kind_named(std::string_view name) {
   return found->kind;
 }
 
+bool takes_orders(fault_kind kind) {
+  return kind != fault_kind::join && kind != fault_kind::drain && kind != fault_kind::notice &&
+         kind != fault_kind::cpu_steal;
+}
+
 std::string_view name_of(run_mode mode) {
   switch (mode) {
     case run_mode::sim:
@@ -85,6 +87,7 @@ std::optional<std::string> cannot_do(run_mode mode, fault_kind kind) {
     case run_mode::sim:
       // What a busy neighbour takes is real time, and virtual time has none.
       if (kind == fault_kind::cpu_steal) return "time is virtual there";
+      if (kind == fault_kind::nan) return "what a simulated run is compared with skips no step";
       return std::nullopt;
     case run_mode::process:
       if (row.process_lacks.empty()) return std::nullopt;

@@ -61,6 +61,9 @@ const kind_row& row_of(fault_kind kind);
 std::string_view name_of(fault_kind kind);
 std::optional<fault_kind> kind_named(std::string_view name);
 
+// Can a worker do it to itself when it is told to?
+bool takes_orders(fault_kind kind);
+
 std::string_view name_of(run_mode mode);
 
 // Why the mode cannot do the kind, in words; nothing: it can.

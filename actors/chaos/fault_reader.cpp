@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "actors/chaos/link_rules.hpp"
+#include "actors/chaos/worker_faults.hpp"
+
 namespace troupe::actors::chaos {
 namespace {
 
@@ -241,7 +244,29 @@ class fault_fields {
         std::ranges::find(signals, std::get<std::string>(signal->second)) == signals.end()) {
       given.complain("signal", "takes TERM, INT, USR1, USR2 or HUP");
     }
+    one_of(given, "actor", throwing_actors());
+    one_of(given, "message", message_names());
+    one_of(given, "plane", {"control", "bulk"});
+    const auto fate = message_fault_of(f_.kind);
+    if (fate && text_of("plane") == "bulk" &&
+        !comm::is_possible(*fate, comm::message_plane::bulk)) {
+      given.complain("plane", fmt::format("{} does not happen to bulk messages: their fabric is "
+                                          "reliable, and each plan has lanes of its own",
+                                          name_of(f_.kind)));
+    }
     given.finish();
+  }
+
+  std::string text_of(const std::string& param) const {
+    const auto found = f_.params.find(param);
+    return found == f_.params.end() ? "" : std::get<std::string>(found->second);
+  }
+  void one_of(scenario_fields& given, const std::string& param,
+              const std::vector<std::string>& names) const {
+    const std::string name = text_of(param);
+    if (name.empty() || std::ranges::find(names, name) != names.end()) return;
+    given.complain(param,
+                   fmt::format("there is no {} \"{}\"{}", param, name, suggestion(name, names)));
   }
 
   complaints& to_;

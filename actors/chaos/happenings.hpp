@@ -46,8 +46,15 @@ struct fault_failed {  // it did not happen after all
 struct fault_over {  // by itself: its process ended, for example
   occurrence which;
 };
+// What was armed ahead has struck: a worker was at the point and has proven it.
+struct armed_struck {
+  occurrence which;
+  member_id who;
+  std::uint64_t step = 0;
+  std::string point;
+};
 using happening = std::variant<time_passed, step_begins, step_committed, point_reached, event_seen,
-                               fault_began, fault_failed, fault_over>;
+                               fault_began, fault_failed, fault_over, armed_struck>;
 
 // Answered.
 struct injection {
@@ -59,6 +66,21 @@ struct injection {
   std::string why;                // "step 17 begins", for the report
   std::uint64_t step = 0;         // the one in progress
   bool must_happen = true;
+  bool struck = false;  // it was armed and is done: there is nothing to carry out
+};
+// What is to be given to workers ahead, for moments that only they see in time.
+struct armed_fault {
+  occurrence which;
+  fault_kind kind = fault_kind::kill;
+  chosen whom;
+  parameters params;
+  named_point point;
+  std::vector<step_range> steps;
+  std::optional<duration> lasts;
+  friend bool operator==(const armed_fault& a, const armed_fault& b) {
+    return a.which == b.which && a.whom.members == b.whom.members && a.whom.links == b.whom.links &&
+           a.steps == b.steps;
+  }
 };
 struct ending {
   occurrence which;

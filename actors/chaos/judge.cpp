@@ -188,6 +188,12 @@ class judgement {
       for (const std::string& one : run_.left_behind) all += (all.empty() ? "" : ", ") + one;
       add("L-7", all.empty(), all.empty() ? "nothing is left behind" : "left behind: " + all);
     }
+    if (mode_ == run_mode::sim) {
+      const bool fine = run_.violated.empty() || !wants(run_.violated);
+      add(fine ? "invariants" : run_.violated, fine,
+          fine ? fmt::format("{} checks found nothing wrong", run_.invariant_checks)
+               : run_.violation);
+    }
     for (const std::string& name : invariant_names()) {
       if (wants(name) && !is_seen(mode_, name)) v_.unseen.push_back(name);
     }

@@ -2,26 +2,33 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+
+#include "actors/protocol_points.hpp"
 
 namespace troupe::actors::chaos {
 
+namespace {
+
+// Of a save; no actor comes by them yet.
+constexpr std::string_view of_a_save[] = {"save-begin",       "shard-written",   "shard-synced",
+                                          "manifest-written", "manifest-linked", "old-removed"};
+
+}  // namespace
+
 const std::vector<std::string>& point_names() {
-  static const std::vector<std::string> names = {
-      // one step
-      "step-begin", "microbatch-done", "partial-sent", "reduced", "grad-forwarded", "grad-held",
-      "acked", "voted", "votes-complete", "decided", "commit-sent", "commit-seen", "applying",
-      "applied", "params-sent", "params-complete", "stable",
-      // a change
-      "suspected", "collect-sent", "promised", "collected", "plan-written", "published",
-      "verdict-sent", "adopted", "copy-begin", "copy-half", "copy-verified", "resumed",
-      "redundancy-restored",
-      // a save
-      "save-begin", "shard-written", "shard-synced", "manifest-written", "manifest-linked",
-      "old-removed",
-      // people
-      "notice-received", "drained", "join-hello", "join-admitted", "command-acked"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < protocol_point_count; ++i) {
+      all.emplace_back(name_of(static_cast<protocol_point>(i)));
+    }
+    all.insert(all.end(), std::begin(of_a_save), std::end(of_a_save));
+    return all;
+  }();
   return names;
 }
+
+bool is_reached(std::string_view point) { return protocol_point_named(point).has_value(); }
 
 const std::vector<std::string>& event_names() {
   static const std::vector<std::string> names = {
@@ -33,9 +40,14 @@ const std::vector<std::string>& event_names() {
   return names;
 }
 
+// Of messages each one counts, of layers and blocks each of the member's.
 bool counts(std::string_view point) {
-  return point == "microbatch-done" || point == "commit-sent" || point == "params-sent" ||
-         point == "collect-sent" || point == "verdict-sent" || point == "shard-written";
+  constexpr std::string_view several[] = {
+      "microbatch-done", "partial-sent", "reduced",      "grad-forwarded", "grad-held",
+      "acked",           "commit-sent",  "applying",     "applied",        "params-sent",
+      "suspected",       "collect-sent", "verdict-sent", "copy-begin",     "copy-half",
+      "copy-verified",   "shard-written"};
+  return std::ranges::find(several, point) != std::end(several);
 }
 
 std::optional<named_point> parse_point(std::string_view text) {

@@ -20,6 +20,8 @@ struct named_point {
 const std::vector<std::string>& point_names();
 const std::vector<std::string>& event_names();
 bool counts(std::string_view point);  // may it carry a :k?
+// Does a member come by it in this version? There it looks for orders, too.
+bool is_reached(std::string_view point);
 
 // "commit-sent:1". Nothing: there is no such point.
 std::optional<named_point> parse_point(std::string_view text);

@@ -13,6 +13,10 @@ using namespace std::chrono_literals;
 
 constexpr duration until_hopeless = 10s, until_joined = 60s;
 
+bool by_order(fault_kind kind) {
+  return takes_orders(kind) && kind != fault_kind::kill && kind != fault_kind::stop;
+}
+
 int signal_named(const std::string& name) {
   struct known {
     std::string_view name;
@@ -89,6 +93,28 @@ void process_injector::begin(const injection& what, const std::vector<std::strin
   deeds_.push_back(std::move(d));
 }
 
+void process_injector::record(const injection& what, duration now) {
+  const auto shown = desk_.shown(what.which);
+  ensure(!shown.empty(), "a fault was recorded that no worker has proven");
+  deed d;
+  for (const order_desk::shown_order& one : shown) {
+    d.orders.push_back(one.id);
+    d.names.push_back(one.name);
+  }
+  faults_.push_back(
+      {what, d.names, shown.front().first.moment, now, shown.front().first.words, {}});
+  d.index = faults_.size() - 1;
+  d.lasts = row_of(what.kind).lasts;
+  d.waits_for_proof = false;
+  for (const std::string& name : d.names) {
+    if (const held_process* p = process_of(name)) {
+      if (auto held = held_process::hold(p->id())) d.struck.push_back(std::move(*held));
+    }
+    if (what.kind == fault_kind::stop) stopped_.insert(name);
+  }
+  deeds_.push_back(std::move(d));
+}
+
 void process_injector::strike(deed& d, const injection& what, duration now) {
   const auto send = [&](int signal) {
     for (const held_process& p : d.struck) p.send(signal);
@@ -118,8 +144,14 @@ void process_injector::strike(deed& d, const injection& what, duration now) {
     }
     case fault_kind::join:
       return join(d);
-    default:
-      ensure(false, "a fault that this mode cannot do was ordered");
+    default: {
+      ensure(by_order(what.kind), "a fault that this mode cannot do was ordered");
+      // In steps it lasts until the schedule says so.
+      const auto lasts =
+          what.until ? std::optional<duration>(*what.until - now) : std::optional<duration>();
+      d.orders = desk_.give(what, what.whom, std::nullopt, lasts);
+      return;
+    }
   }
 }
 
@@ -128,10 +160,10 @@ void process_injector::join(deed& d) {
   d.names = {name};
   faults_[d.index].names = d.names;
   const std::string config = settings_.run_directory + "/config.toml";
-  if (auto child = start_program(settings_.program,
-                                 {"troupe", "worker", config, "--run-dir", settings_.run_directory,
-                                  "--name", name, "--join"},
-                                 output_)) {
+  std::vector<std::string> words = {
+      "troupe", "worker", config, "--run-dir", settings_.run_directory, "--name", name, "--join"};
+  if (!settings_.orders.empty()) words.insert(words.end(), {"--orders", settings_.orders});
+  if (auto child = start_program(settings_.program, words, output_)) {
     joiners_.insert_or_assign(name, std::move(*child));
   }
 }
@@ -166,8 +198,10 @@ std::string process_injector::proof_of(const deed& d, const std::set<std::string
       return planned.contains(d.names.front())
                  ? fmt::format("{} stands in the plan", d.names.front())
                  : "";
+    case fault_kind::exit:
+      return all(&held_process::ended) ? desk_.proven(d.orders, f.what.kind) : "";
     default:
-      return "";
+      return desk_.proven(d.orders, f.what.kind);
   }
 }
 
@@ -181,6 +215,13 @@ std::string process_injector::hopeless(const deed& d, duration now) const {
   if (f.what.kind == fault_kind::stop && std::ranges::all_of(d.struck, &held_process::ended)) {
     return fmt::format("{} ended before it stood still", listed(d.names));
   }
+  if (!d.orders.empty()) {
+    if (std::string why = desk_.refused(d.orders); !why.empty()) return why;
+    if (!d.struck.empty() && std::ranges::all_of(d.struck, &held_process::ended) &&
+        desk_.proven(d.orders, f.what.kind).empty()) {
+      return fmt::format("{} ended before it came to it", listed(d.names));
+    }
+  }
   const duration patience = joins ? until_joined : until_hopeless;
   if (now < f.at + patience) return "";
   return fmt::format("there was no sign of it within {}", to_text(patience));
@@ -188,6 +229,7 @@ std::string process_injector::hopeless(const deed& d, duration now) const {
 
 std::vector<happening> process_injector::look(duration now, const std::set<std::string>& planned) {
   std::vector<happening> news;
+  desk_.take_proofs();
   for (deed& d : deeds_) {
     injected_fault& f = faults_[d.index];
     if (d.waits_for_proof) {
@@ -225,6 +267,7 @@ void process_injector::undo(deed& d) {
     for (const std::string& name : d.names) stopped_.erase(name);
     for (const held_process& p : d.struck) p.send(SIGCONT);
   }
+  desk_.end(d.orders);
   for (const held_process& child : d.busy) {
     child.send(SIGKILL);
     (void)child.reap();
@@ -242,6 +285,7 @@ void process_injector::end(const occurrence& which, duration now) {
 }
 
 void process_injector::heal(duration now) {
+  desk_.arm({});
   for (deed& d : deeds_) {
     if (d.lasts && !faults_[d.index].over) end(faults_[d.index].what.which, now);
   }

@@ -1,6 +1,9 @@
 // Carries faults out on real processes, and proves that they happened: a killed process is gone, a
 // stopped one is in state T, a busy child has used time, who joined stands in the plan. Without
 // proof a fault did not happen, whatever the system call answered.
+//
+// What only a worker can do, it is ordered to do to itself (order_files.hpp), at once or, armed, at
+// a point that it comes to; it proves that itself.
 #pragma once
 
 #include <deque>
@@ -11,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/chaos/order_desk.hpp"
 #include "actors/chaos/processes.hpp"
 #include "actors/chaos/run_facts.hpp"
 
@@ -21,12 +25,14 @@ struct injector_settings {
   std::string run_directory;
   std::uint32_t members = 1;  // at the start: who joins gets the next number
   int cores = 1;
+  std::string orders = {};  // the folder in which workers take orders; "": they take none
+  std::uint64_t seed = 1;
 };
 
 class process_injector {
  public:
   process_injector(injector_settings settings, int output)
-      : settings_(std::move(settings)), output_(output) {}
+      : settings_(std::move(settings)), output_(output), desk_(settings_.orders, settings_.seed) {}
   ~process_injector();
   process_injector(const process_injector&) = delete;
   process_injector& operator=(const process_injector&) = delete;
@@ -39,6 +45,10 @@ class process_injector {
 
   void begin(const injection& what, const std::vector<std::string>& names, duration now);
   void end(const occurrence& which, duration now);
+  // Orders to workers, given at once or armed.
+  order_desk& desk() { return desk_; }
+  // What was armed has struck, and the schedule has taken it on.
+  void record(const injection& what, duration now);
   // What became of what was begun. `planned`: names of the present plan's members.
   std::vector<happening> look(duration now, const std::set<std::string>& planned);
   // Everything that lasts ends; nothing more begins.
@@ -52,9 +62,10 @@ class process_injector {
   struct deed {         // a fault that has begun
     std::size_t index;  // of faults_
     std::vector<std::string> names;
-    std::vector<held_process> struck;  // the processes themselves: a name may get another one
-    std::vector<held_process> busy;    // children of cpu-steal
-    std::optional<duration> kill_at;   // of a notice with a grace
+    std::vector<held_process> struck;   // the processes themselves: a name may get another one
+    std::vector<held_process> busy;     // children of cpu-steal
+    std::optional<duration> kill_at;    // of a notice with a grace
+    std::vector<std::uint64_t> orders;  // given for it
     bool waits_for_proof = true, lasts = false;
   };
 
@@ -72,6 +83,7 @@ class process_injector {
   std::set<std::string> stopped_;
   std::vector<injected_fault> faults_;
   std::vector<deed> deeds_;
+  order_desk desk_;
 };
 
 }  // namespace troupe::actors::chaos

@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "actors/chaos/run_watcher.hpp"
 #include "actors/chaos/schedule.hpp"
+#include "config/base/json.hpp"
 
 namespace troupe::actors::chaos {
 namespace {
@@ -44,23 +47,27 @@ class trial {
         output_(std::move(output)),
         schedule_(s, run_mode::process, seed),
         watcher_(files, settings.run_directory),
-        injector_({settings.program, settings.run_directory, s.members, settings.cores},
+        injector_({settings.program, settings.run_directory, s.members, settings.cores,
+                   join_path(settings.run_directory, "chaos"), seed},
                   output_.fd()) {}
 
   result<trial_outcome> run() {
     facts_.started = clock_.now();
     facts_.members = s_.members;
-    result<held_process> launcher = start_program(settings_.program, words(), output_.fd());
+    const int output = settings_.shown ? STDOUT_FILENO : output_.fd();
+    result<held_process> launcher = start_program(settings_.program, words(), output);
     if (!launcher) return launcher.failure();
     launcher_ = std::move(*launcher);
     while (!launcher_.ended()) {
       turn();
-      if (clock_.now() - facts_.started > s_.guard) {
+      if (!settings_.shown && clock_.now() - facts_.started > s_.guard) {
         facts_.guard_struck = true;
         say(fmt::format("the guard of {} ends the run", to_text(s_.guard)));
         break;
       }
-      if (settings_.stop && settings_.stop()) {
+      if (settings_.shown && settings_.stop && settings_.stop()) {
+        if (!std::exchange(told_to_stop_, true)) launcher_.send(SIGTERM);
+      } else if (settings_.stop && settings_.stop()) {
         kill_everything();
         (void)launcher_.reap();
         return error{exit_code::interrupted,
@@ -81,6 +88,11 @@ class trial {
                                     fmt::format("{}", s_.members),
                                     "--run-dir",
                                     settings_.run_directory};
+    // The undisturbed run is an ordinary one.
+    if (!s_.faults.empty() || s_.random) {
+      all.insert(all.end(), {"--orders", join_path(settings_.run_directory, "chaos")});
+    }
+    all.insert(all.end(), settings_.more.begin(), settings_.more.end());
     for (const std::string& set : settings_.sets) all.insert(all.end(), {"--set", set});
     return all;
   }
@@ -101,6 +113,27 @@ class trial {
     if (settings_.say) settings_.say(line);
   }
 
+  // For whoever reads the run's own records: one line a fault, as soon as there is proof.
+  void record(const injected_fault& f) {
+    const auto seconds = [&](duration d) {
+      return std::chrono::duration<double>(d - facts_.started).count();
+    };
+    json_line line;
+    line.text("fault", f.what.which.fault)
+        .u64("number", f.what.which.number)
+        .text("kind", name_of(f.what.kind))
+        .texts("members", f.names)
+        .u64("step", f.what.step)
+        .number("at", seconds(f.at))
+        .boolean("happened", f.proven.has_value())
+        .text("proof", f.proof);
+    const std::string text = line.finish();
+    const std::string folder = join_path(settings_.run_directory, "chaos");
+    auto log = files_.open(join_path(folder, "faults.jsonl"), open_mode::append);
+    // Without it chaos.json still tells everything at the end.
+    if (log) (void)(*log)->append(std::as_bytes(std::span(text.data(), text.size())));
+  }
+
   void turn() {
     const duration now = clock_.now();
     injector_.find_workers(children_of(launcher_.id()));
@@ -115,17 +148,22 @@ class trial {
       tell(h, now);
     }
     tell(time_passed{}, now);
+    for (const armed_struck& s : injector_.desk().take_struck()) tell(s, now);
+    injector_.desk().arm(schedule_.to_arm(world_now()));
   }
 
-  void say_of(const occurrence& which, const char* what) const {
+  void say_of(const occurrence& which, const char* what) {
     for (const injected_fault& f : injector_.faults()) {
-      if (f.what.which == which) say(fmt::format("{} {}: {}", which.fault, what, f.proof));
+      if (f.what.which != which) continue;
+      say(fmt::format("{} {}: {}", which.fault, what, f.proof));
+      record(f);
     }
   }
 
   world_view world_now() {
     world_view world;
     watcher_.fill(world);
+    injector_.desk().know(world.plan);
     world.domains = s_.domains;
     const std::set<std::string> running = injector_.running();
     for (const protocol::plan_member& m : world.plan.members) {
@@ -160,6 +198,13 @@ class trial {
       say("quiet: nothing more goes wrong");
     }
     for (const injection& i : o.begin) {
+      if (i.struck) {
+        injector_.record(i, now);
+        say(fmt::format("{}: {} ({})", i.which.fault, name_of(i.kind), i.why));
+        say_of(i.which, "happened");
+        tell(fault_began{i.which}, now);
+        continue;
+      }
       std::vector<std::string> names;
       for (const member_id m : i.whom.members) names.push_back(name_of_member(world.plan, m));
       std::string who;
@@ -218,6 +263,7 @@ class trial {
 
   // Beside the workers' logs, if the run has come so far.
   void keep_output() {
+    if (settings_.shown) return;
     const std::string logs = join_path(settings_.run_directory, "logs");
     const auto there = files_.exists(logs);
     if (there && *there) (void)replace(files_, join_path(logs, "launcher.log"), output_.text());
@@ -234,6 +280,7 @@ class trial {
   run_watcher watcher_;
   process_injector injector_;
   run_facts facts_;
+  bool told_to_stop_ = false;
 };
 
 }  // namespace

@@ -24,6 +24,10 @@ struct trial_settings {
   std::vector<std::string> sets;  // "training.steps=60"
   std::string run_directory;      // must be new or empty
   int cores = 1;
+  std::vector<std::string> more = {};  // further words for `troupe train`
+  // A user's own run: what it prints goes where ours does and is not kept, no guard ends it, and
+  // who wants to stop lets it end by itself.
+  bool shown = false;
   std::function<void(const std::string&)> say;  // what happens, a line each
   std::function<bool()> stop;                   // true: end everything and come back with 75
 };

@@ -58,6 +58,9 @@ struct run_facts {
   std::string weights_hash, state_hash;         // of report.json; "" without one
   std::optional<std::uint64_t> steps_redone;    // of report.json
   std::vector<std::string> left_behind;         // processes and files
+  // Of a simulated run: what the protocol's invariants say to it.
+  std::uint64_t invariant_checks = 0;
+  std::string violated, violation;  // "S-8" and in words; ""
 };
 
 struct reference_facts {

@@ -118,6 +118,7 @@ struct scenario {
   std::string config;                       // path, relative to the scenario's folder
   std::map<std::string, std::string> sets;  // "training.steps" -> "60"
   std::string reference = "auto";           // auto, none, or a weights hash
+  bool reference_given = false;             // it stands in the file; no part of its identity
   duration guard = std::chrono::minutes(10);
 
   std::vector<fault> faults;

@@ -138,6 +138,7 @@ class reader {
       from.complain("config", "is missing: the path of a config, relative to the scenario");
     }
     if (const toml_node* set = from.table("set")) sets(*set, "", from);
+    s_.reference_given = from.has("reference");
     s_.reference = from.text("reference").value_or("auto");
     const bool hash = s_.reference.size() == 32 &&
                       s_.reference.find_first_not_of("0123456789abcdef") == std::string::npos;

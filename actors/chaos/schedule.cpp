@@ -33,6 +33,25 @@ bool of_everybody(std::string_view point) {
   return std::ranges::find(theirs, point) != std::end(theirs);
 }
 
+// The point at which a fault comes, if it has one.
+std::optional<named_point> point_of(const fault& f) {
+  if (const auto* at = std::get_if<at_steps>(&f.when)) return at->point;
+  if (const auto* on = std::get_if<on_event>(&f.when)) {
+    if (is_reached(on->name)) return named_point{on->name, {}};
+  }
+  return std::nullopt;
+}
+
+// From outside a point is seen too late, or not at all. What a worker can do to itself it is told
+// ahead then; who is only to be killed as a step begins can be killed from outside as well.
+bool comes_ahead(const fault& f) {
+  const auto point = point_of(f);
+  if (!point || !takes_orders(f.kind)) return false;
+  const bool only_itself = f.kind == fault_kind::exit || f.kind == fault_kind::throws ||
+                           f.kind == fault_kind::hang || f.kind == fault_kind::nan;
+  return !seen_from_outside(point->name) || only_itself;
+}
+
 bool touches(const chosen& whom, const std::vector<member_id>& core) {
   return core.empty() || std::ranges::any_of(whom.members, [&](member_id m) {
            return std::ranges::find(core, m) != core.end();
@@ -45,6 +64,7 @@ schedule::schedule(scenario s, run_mode mode, std::uint64_t seed) : s_(std::move
   for (const fault& f : s_.faults) {
     lanes_.emplace_back();
     lanes_.back().what = f;
+    lanes_.back().ahead = mode == run_mode::process && comes_ahead(f);
   }
   if (!s_.random) return;
   random_kinds_ = weights_of(*s_.random, mode, seed_);
@@ -78,6 +98,7 @@ orders schedule::tell(const happening& what, duration now, const world_view& see
                    std::erase_if(doomed_, [&](const auto& d) { return d.by == e.which; });
                    for (lane& l : lanes_) l.failed += l.what.id == e.which.fault ? 1 : 0;
                  },
+                 [&](const armed_struck& e) { on_struck(at, e); },
                  [&](const fault_over& e) {
                    std::erase_if(open_, [&](const auto& o) { return o.which == e.which; });
                  }},
@@ -159,7 +180,7 @@ void schedule::on_time(const moment& at) {
 // An occasion comes once for each step, or for each attempt at it.
 bool schedule::matches_step(lane& l, std::uint64_t step, const named_point& point) {
   const auto* at = std::get_if<at_steps>(&l.what.when);
-  if (at == nullptr || at->point.name != point.name) return false;
+  if (l.ahead || at == nullptr || at->point.name != point.name) return false;
   if (at->point.k && at->point.k != point.k) return false;
   const bool one_of_them = std::ranges::any_of(
       at->steps, [&](const step_range& r) { return r.first <= step && step <= r.last; });
@@ -233,7 +254,7 @@ void schedule::on_named(const moment& at, const std::string& event) {
   if (quiet_) return;
   for (lane& l : lanes_) {
     const auto* on = std::get_if<on_event>(&l.what.when);
-    if (on != nullptr && on->name == event) occasion(l, at, "after " + event);
+    if (!l.ahead && on != nullptr && on->name == event) occasion(l, at, "after " + event);
   }
 }
 
@@ -316,17 +337,73 @@ void schedule::occasion(lane& l, const moment& at, const std::string& why,
   const chosen whom = aim(f, rules_of(l), at.world, taken(), draw(l, "target"), at_member);
   if (!whom.nobody.empty()) return refuse(whom.nobody);
   joins_ += f.kind == fault_kind::join ? 1 : 0;
-  injection next{{f.id, ++l.injected}, f.kind, whom, f.params, {}, why, step_, f.must_happen};
-  if (row_of(f.kind).lasts) {
-    open_fault o{next.which, f.kind, whom, {}, {}, l.random};
-    if (const auto* time = std::get_if<duration>(&f.lasts)) o.until = at.now + *time;
-    if (const auto* steps = std::get_if<step_count>(&f.lasts)) o.until_step = step_ + steps->value;
+  take_on(l, at,
+          {{f.id, l.injected + 1}, f.kind, whom, f.params, {}, why, step_, f.must_happen, false},
+          f.lasts);
+}
+
+// From here on the injection counts.
+void schedule::take_on(lane& l, const moment& at, injection next, const lifetime& lasts) {
+  ++l.injected;
+  if (row_of(next.kind).lasts) {
+    open_fault o{next.which, next.kind, next.whom, {}, {}, l.random};
+    if (const auto* time = std::get_if<duration>(&lasts)) o.until = at.now + *time;
+    if (const auto* steps = std::get_if<step_count>(&lasts)) o.until_step = step_ + steps->value;
     next.until = o.until;
     open_.push_back(std::move(o));
-  } else if (row_of(f.kind).loses_member) {
-    for (const member_id m : whom.members) doom(m, next.which, at.world);
+  } else if (row_of(next.kind).loses_member) {
+    for (const member_id m : next.whom.members) doom(m, next.which, at.world);
   }
   at.out.begin.push_back(std::move(next));
+}
+
+std::vector<armed_fault> schedule::to_arm(const world_view& seen) const {
+  std::vector<armed_fault> all;
+  if (quiet_) return all;
+  world_view world = seen;
+  without_doomed(world);
+  for (const lane& l : lanes_) {
+    if (!l.ahead || (l.what.count && l.injected - l.failed >= *l.what.count)) continue;
+    const fault& f = l.what;
+    armed_fault a{{f.id, l.injected + 1}, f.kind, {}, f.params, *point_of(f), {}, {}};
+    if (const auto* at = std::get_if<at_steps>(&f.when)) {
+      for (const step_range& r : at->steps) {
+        // Without those that had it already, and those that are over.
+        std::uint64_t first = r.first;
+        while (!f.each_attempt && l.steps_seen.contains(first)) ++first;
+        if (first <= r.last && step_ <= r.last) a.steps.push_back({first, r.last});
+      }
+      if (a.steps.empty()) continue;
+    } else {
+      a.steps.push_back({0, UINT64_MAX});
+    }
+    a.whom = aim(f, rules_of(l), world, taken(), draw(l, "target"), std::nullopt);
+    if (!a.whom.nobody.empty()) continue;  // perhaps in the next world
+    if (const auto* time = std::get_if<duration>(&f.lasts); time && row_of(f.kind).lasts) {
+      a.lasts = *time;
+    }
+    all.push_back(std::move(a));
+  }
+  return all;
+}
+
+void schedule::on_struck(const moment& at, const armed_struck& e) {
+  const auto l = std::ranges::find(lanes_, e.which.fault, [](const lane& x) { return x.what.id; });
+  if (l == lanes_.end() || e.which.number != l->injected + 1) return;  // told already
+  ++l->occasions;
+  l->steps_seen.insert(e.step);
+  take_on(*l, at,
+          {e.which,
+           l->what.kind,
+           {{e.who}, {}, ""},
+           l->what.params,
+           {},
+           e.point.empty() ? fmt::format("m{} in step {}", e.who.value, e.step)
+                           : fmt::format("m{} is at {} of step {}", e.who.value, e.point, e.step),
+           e.step,
+           l->what.must_happen,
+           true},
+          l->what.lasts);
 }
 
 std::optional<duration> schedule::next_due() const {

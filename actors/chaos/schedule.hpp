@@ -29,6 +29,8 @@ class schedule {
   schedule(scenario s, run_mode mode, std::uint64_t seed);
 
   orders tell(const happening& what, duration now, const world_view& world);
+  // What workers should be told now to do at points that only they see; all of it, each time.
+  std::vector<armed_fault> to_arm(const world_view& world) const;
   // When to tell that time has passed, at the latest; nothing: only other happenings matter.
   std::optional<duration> next_due() const;
 
@@ -45,6 +47,7 @@ class schedule {
     std::vector<duration> due_at;  // ascending
     std::vector<std::uint64_t> due_steps;
     bool random = false, armed = false;
+    bool ahead = false;  // given to workers ahead: see to_arm()
   };
   struct open_fault {
     occurrence which;
@@ -72,6 +75,7 @@ class schedule {
   void on_point(const moment& at, const point_reached& p);
   void on_named(const moment& at, const std::string& event);
   void on_began(const moment& at, const occurrence& which);
+  void on_struck(const moment& at, const armed_struck& what);
   void begin_quiet(const moment& at);
   void end_due(const moment& at);
 
@@ -82,6 +86,7 @@ class schedule {
                 std::optional<member_id> at_member = std::nullopt);
   fault random_fault(const lane& l) const;
   strike taken() const;
+  void take_on(lane& l, const moment& at, injection next, const lifetime& lasts);
   aim_rules rules_of(const lane& l) const;
   void doom(member_id m, const occurrence& by, world_view& world);
   void without_doomed(world_view& world) const;

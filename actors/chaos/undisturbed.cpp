@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "actors/chaos/measure.hpp"
 #include "config/base/json.hpp"
 
@@ -41,12 +43,22 @@ result<reference_facts> undisturbed_run(const scenario& s, const trial_settings&
   if (status removed = remove_all(files, directory); !removed) return removed.failure();
   if (settings.say) settings.say("the undisturbed run comes first: " + directory);
   scenario calm = s;
-  calm.faults.clear();
+  // What the run computes from is no disturbance: a step that is skipped there is skipped here.
+  std::erase_if(calm.faults, [](const fault& f) { return f.kind != fault_kind::nan; });
   calm.random.reset();
   calm.quiet.reset();
   result<trial_outcome> run = run_on_processes(calm, s.seed, settings, files, clock);
   if (!run) return run.failure();
   const run_facts& facts = run->facts;
+  for (const fault& f : calm.faults) {
+    const bool happened = std::ranges::any_of(facts.faults, [&](const injected_fault& i) {
+      return i.what.which.fault == f.id && i.proven;
+    });
+    if (happened || !f.must_happen) continue;
+    return error{exit_code::io, fmt::format("{} did not happen in the undisturbed run in {}, which "
+                                            "has to have it as well",
+                                            f.id, directory)};
+  }
   if (facts.exit != 0 || facts.guard_struck || !facts.records_trouble.empty() ||
       facts.steps.empty() || facts.weights_hash.empty()) {
     const std::string how = facts.guard_struck ? "took longer than " + to_text(s.guard)

@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <ostream>
 
-#include "actors/chaos/chaos_report.hpp"
 #include "actors/chaos/process_trial.hpp"
 #include "actors/chaos/scenario_check.hpp"
 #include "actors/chaos/scenario_reader.hpp"
 #include "actors/chaos/undisturbed.hpp"
+#include "actors/cli/chaos_verdict.hpp"
 #include "actors/cli/command_line.hpp"
 #include "actors/cli/commands.hpp"
+#include "actors/cli/train_under_faults.hpp"
 #include "actors/from_settings.hpp"
 #include "actors/machine.hpp"
 #include "actors/stop_signals.hpp"
@@ -27,7 +28,6 @@ namespace {
 using chaos::run_mode;
 using chaos::scenario;
 
-constexpr int failed_verdict = 1;
 constexpr auto mode = run_mode::process;
 
 struct prepared {
@@ -58,11 +58,18 @@ status fits_steps(const scenario& s, std::uint64_t steps) {
 }
 
 // The config as `train` will see it, checked, and what names its undisturbed run.
-result<prepared> prepare(const scenario& s) {
+result<prepared> prepare(const scenario& s, const own_run* own) {
   prepared p;
-  const bool absolute = s.config.starts_with('/');
-  p.trial.config = absolute ? s.config : join_path(parent_path(s.file), s.config);
-  for (const auto& [key, value] : s.sets) p.trial.sets.push_back(key + "=" + value);
+  if (own != nullptr) {
+    p.trial.config = own->config;
+    p.trial.sets = own->sets;
+    p.trial.more = own->words;
+    p.trial.shown = true;
+  } else {
+    const bool absolute = s.config.starts_with('/');
+    p.trial.config = absolute ? s.config : join_path(parent_path(s.file), s.config);
+    for (const auto& [key, value] : s.sets) p.trial.sets.push_back(key + "=" + value);
+  }
   p.trial.cores = usable_cores();
   p.trial.stop = [] { return stop_signal() != 0; };
   result<config::loaded> loaded = config::load({.file = p.trial.config,
@@ -77,9 +84,14 @@ result<prepared> prepare(const scenario& s) {
   if (!data) return data.failure();
   const result<hash128> digest = data->digest();
   if (!digest) return digest.failure();
-  p.reference_key = hash_text(fmt::format("{}\n{}\n{}\n{}", config::show_toml(c), digest->hex(),
-                                          s.members, version_details()))
-                        .hex();
+  std::string decides = fmt::format("{}\n{}\n{}\n{}", config::show_toml(c), digest->hex(),
+                                    s.members, version_details());
+  // The undisturbed run has the same gradients that are no numbers.
+  scenario no_numbers = s;
+  std::erase_if(no_numbers.faults,
+                [](const chaos::fault& f) { return f.kind != chaos::fault_kind::nan; });
+  if (!no_numbers.faults.empty()) decides += "\n" + chaos::canonical_text(no_numbers);
+  p.reference_key = hash_text(decides).hex();
   return p;
 }
 
@@ -113,6 +125,8 @@ class chaos_runs {
   int run(const std::string& directory) {
     if (s_.reference == "auto") {
       chaos::trial_settings calm = p_.trial;
+      calm.more.clear();
+      calm.shown = false;
       calm.run_directory =
           join_path(parent_path(directory), "reference-" + p_.reference_key.substr(0, 16));
       reference_directory_ = calm.run_directory;
@@ -150,30 +164,14 @@ class chaos_runs {
     trial.say(fmt::format("{}: seed {}, {} members, in {}", s_.name, seed, s_.members, directory));
     const auto run = chaos::run_on_processes(s_, seed, trial, files_, clock_);
     if (!run) return fail(run.failure(), err_);
-    const chaos::measured figures = chaos::measure(run->facts, reference_);
-    const chaos::verdict outcome = chaos::judge(s_, mode, run->facts, figures, reference_);
-    const chaos::chaos_report report{
-        s_,         mode,    seed,   version_text(), directory, reference_directory_,
-        run->facts, figures, outcome};
-    json_page page;
-    chaos::put(page, report);
-    // A launcher that refused the config has made no directory.
-    if (status made = make_directories(files_, directory); !made) return fail(made.failure(), err_);
-    if (status kept = replace(files_, join_path(directory, "chaos.json"), page.finish()); !kept) {
-      return fail(kept.failure(), err_);
+    // Somebody wants the user's run to stop: that is no matter of the scenario.
+    if (trial.shown && run->facts.exit == static_cast<int>(exit_code::interrupted)) {
+      return run->facts.exit;
     }
-    if (json_) {
-      json_line line;
-      chaos::put(line, report);
-      out_ << line.finish() << std::flush;
-    } else {
-      out_ << chaos::to_text(report) << "report: " << join_path(directory, "chaos.json") << "\n"
-           << std::flush;
-    }
-    if (!outcome.passed && !run->last_words.empty()) {
-      err_ << "last words of the run:\n" << run->last_words;
-    }
-    return outcome.passed ? 0 : failed_verdict;
+    const int code = tell_verdict(
+        {s_, mode, seed, run->facts, reference_, directory, reference_directory_, run->last_words},
+        json_, out_, err_);
+    return code != 0 && trial.shown && run->facts.exit != 0 ? run->facts.exit : code;
   }
 
   const scenario& s_;
@@ -202,7 +200,7 @@ int chaos_command(arguments args, std::ostream& out, std::ostream& err) {
   const result<scenario> s = chaos::load_scenario(real_file_system(), path);
   if (!s) return fail(s.failure(), err);
   if (status sound = chaos::check_scenario(*s, mode); !sound) return fail(sound.failure(), err);
-  result<prepared> p = prepare(*s);
+  result<prepared> p = prepare(*s, nullptr);
   if (!p) return fail(p.failure(), err);
   if (directory.empty()) {
     result<std::string> free = free_directory(real_file_system(), *s);
@@ -211,6 +209,33 @@ int chaos_command(arguments args, std::ostream& out, std::ostream& err) {
   }
   take_stop_signals(false);
   return chaos_runs(*s, std::move(*p), json, out, err).run(directory);
+}
+
+int train_under_faults(const std::string& path, const own_run& own, std::ostream& out,
+                       std::ostream& err) {
+  result<scenario> s = chaos::load_scenario(real_file_system(), path);
+  if (!s) return fail(s.failure(), err);
+  if (status sound = chaos::check_scenario(*s, mode); !sound) return fail(sound.failure(), err);
+  if (own.workers && *own.workers != static_cast<int>(s->members)) {
+    return fail({exit_code::bad_config,
+                 fmt::format("{} is a scenario of {} members, but --workers says {}: leave it out, "
+                             "or change cluster.members",
+                             path, s->members, *own.workers)},
+                err);
+  }
+  if (s->repeat != 1) {
+    return fail({exit_code::bad_config,
+                 fmt::format("{} wants {} runs, and one's own run is one: set repeat = 1, or take "
+                             "troupe chaos",
+                             path, s->repeat)},
+                err);
+  }
+  // An undisturbed twin takes as long as the run itself: only for who asks for it by name.
+  if (!s->reference_given) s->reference = "none";
+  result<prepared> p = prepare(*s, &own);
+  if (!p) return fail(p.failure(), err);
+  take_stop_signals(false);
+  return chaos_runs(*s, std::move(*p), false, out, err).run(own.directory);
 }
 
 }  // namespace troupe::actors::cli

@@ -8,6 +8,7 @@
 
 #include "actors/cli/command_line.hpp"
 #include "actors/cli/commands.hpp"
+#include "actors/cli/simulate_scenario.hpp"
 #include "actors/sim/campaign.hpp"
 #include "actors/text.hpp"
 #include "config/base/json.hpp"
@@ -117,13 +118,17 @@ void print_json(const campaign_settings& c, const campaign_outcome& o, std::ostr
 int simulate_command(arguments args, std::ostream& out, std::ostream& err) {
   command_line line("simulate", "Run worlds of simulated members and check them at every point.",
                     "  troupe simulate --seeds 1..1000\n"
-                    "  troupe simulate --seeds 1 --members 1024 --steps 10\n");
+                    "  troupe simulate --seeds 1 --members 1024 --steps 10\n"
+                    "  troupe simulate examples/chaos/cut-and-heal.toml --seeds 1..20\n");
   std::string scenario, seeds_text = "1..100";
   campaign_settings campaign;
   std::uint32_t backups = 0;
   bool json = false;
-  line.app().add_option("SCENARIO", scenario, "not in this version");
-  line.app().add_option("--seeds", seeds_text, "one seed, or the first and the last as in 1..1000");
+  line.app().add_option(
+      "SCENARIO", scenario,
+      "a scenario file (TOML), as for troupe chaos; else worlds drawn from seeds");
+  const CLI::Option* seeds_given = line.app().add_option(
+      "--seeds", seeds_text, "one seed, or the first and the last as in 1..1000");
   line.app()
       .add_option("--members", campaign.members,
                   "members of each world; 0: two to eight, drawn by each seed")
@@ -142,13 +147,6 @@ int simulate_command(arguments args, std::ostream& out, std::ostream& err) {
           ->check(CLI::Range(0u, most_backups));
   line.app().add_flag("--json", json, "one JSON object instead of text");
   if (const auto code = line.parse(args, out, err)) return *code;
-  if (!scenario.empty()) {
-    return fail({exit_code::bad_config,
-                 fmt::format("scenarios are not in this version, so {} is not read; say --members, "
-                             "--steps and --backups instead",
-                             scenario)},
-                err);
-  }
   const auto seeds = seeds_from(seeds_text);
   if (!seeds) {
     return fail({exit_code::usage,
@@ -156,6 +154,19 @@ int simulate_command(arguments args, std::ostream& out, std::ostream& err) {
                              "simulate --help)",
                              seeds_text)},
                 err);
+  }
+  if (!scenario.empty()) {
+    for (const CLI::Option* o : line.app().get_options()) {
+      const std::string name = o->get_name();
+      const bool of_worlds =
+          name == "--members" || name == "--steps" || name == "--faults" || name == "--backups";
+      if (!of_worlds || o->count() == 0) continue;
+      return fail({exit_code::usage,
+                   fmt::format("{} says nothing beside {}: the scenario and its config say it",
+                               name, scenario)},
+                  err);
+    }
+    return simulate_scenario(scenario, *seeds_given ? seeds : std::nullopt, json, out, err);
   }
   campaign.first_seed = seeds->first;
   campaign.last_seed = seeds->second;

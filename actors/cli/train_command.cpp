@@ -15,8 +15,11 @@
 #include <cstring>
 #include <ostream>
 
+#include "actors/chaos/link_rules.hpp"
+#include "actors/chaos/worker_faults.hpp"
 #include "actors/cli/command_line.hpp"
 #include "actors/cli/commands.hpp"
+#include "actors/cli/train_under_faults.hpp"
 #include "actors/cli/worker_wish.hpp"
 #include "actors/directory_probe.hpp"
 #include "actors/from_settings.hpp"
@@ -28,6 +31,7 @@
 #include "actors/status_port.hpp"
 #include "actors/stop_signals.hpp"
 #include "actors/training_run.hpp"
+#include "comm/filtered_transport.hpp"
 #include "comm/secret.hpp"
 #include "comm/ucx_transport.hpp"
 #include "config/load.hpp"
@@ -53,6 +57,7 @@ constexpr std::chrono::seconds wait_for_lock{5};
 
 struct common_options {
   std::string config, run_dir, resume = "auto", report;
+  std::string orders;  // a folder: workers take orders there to do harm to themselves; "": none
   bool quiet = false;
 };
 
@@ -84,6 +89,7 @@ std::vector<worker_start> starts_of(const common_options& options, const config:
     }
     if (!options.report.empty()) words.insert(words.end(), {"--report", options.report});
     if (options.quiet) words.emplace_back("--quiet");
+    if (!options.orders.empty()) words.insert(words.end(), {"--orders", options.orders});
     starts.push_back(std::move(start));
   }
   return starts;
@@ -169,11 +175,14 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
   common_options options;
   std::vector<std::string> sets;
   int workers = 1;
+  std::string scenario;
   bool dry_run = false, no_color = false;
   line.app().add_option("CONFIG", options.config, "config file (TOML)")->required();
-  line.app()
-      .add_option("--workers", workers, "local worker processes")
-      ->check(CLI::Range(1, 1 << 20));
+  const CLI::Option* workers_given = line.app()
+                                         .add_option("--workers", workers, "local worker processes")
+                                         ->check(CLI::Range(1, 1 << 20));
+  line.app().add_option("--chaos", scenario,
+                        "a scenario (TOML) whose faults happen to this run; docs/chaos.md");
   line.app()
       .add_option("--set", sets, "section.key=value; --section.key=value works as well")
       ->allow_extra_args(false);
@@ -181,6 +190,7 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
   line.app().add_option("--resume", options.resume, "auto, never, or a step");
   line.app().add_option("--report", options.report, "write report.json to this file as well");
   line.app().add_flag("--quiet", options.quiet, "errors only");
+  line.app().add_option("--orders", options.orders)->group("");  // of chaos
   line.app().add_flag("--no-color", no_color, "no colour (metrics.disable_color_printing)");
   line.app().add_flag("--dry-run", dry_run,
                       "check config and data, print the config, start nothing");
@@ -214,6 +224,14 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
     return 0;
   }
 
+  if (!scenario.empty()) {
+    own_run own{options.config, sets, {}, s.job.run_dir, std::nullopt};
+    if (*workers_given) own.workers = workers;
+    if (options.resume != "auto") own.words.insert(own.words.end(), {"--resume", options.resume});
+    if (!options.report.empty()) own.words.insert(own.words.end(), {"--report", options.report});
+    if (options.quiet) own.words.emplace_back("--quiet");
+    return train_under_faults(scenario, own, out, err);
+  }
   result<run_directory> run = run_directory::claim(
       real_file_system(), s.job.run_dir, real_clock(),
       {.limit = wait_for_lock,
@@ -250,6 +268,7 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   line.app().add_option("--resume", options.resume, "auto, never, or a step");
   line.app().add_option("--report", options.report, "write report.json to this file as well");
   line.app().add_flag("--quiet", options.quiet, "errors only");
+  line.app().add_option("--orders", options.orders)->group("");  // of chaos
   line.app().add_option("--name", wish.name,
                         "its slot in the world, and the name of its log; worker-0, or the lowest "
                         "slot that is free in a world that it joins");
@@ -290,6 +309,17 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   result<std::unique_ptr<comm::ucx_transport>> transport = comm::ucx_transport::open(
       {.listen = c.listen, .advertise = c.advertise, .interfaces = c.interfaces});
   if (!transport) return fail(transport.failure(), err);
+  std::unique_ptr<comm::transport> way = std::move(*transport);
+  std::optional<chaos::worker_faults> faults;
+  if (!options.orders.empty()) {
+    auto inbox =
+        chaos::order_inbox::open(real_file_system(), options.orders, place->name, place->life);
+    if (!inbox) return fail(inbox.failure(), err);
+    auto filter = std::make_unique<comm::filtered_transport>(
+        std::move(way), comm::filter_settings{real_clock(), chaos::name_of_message});
+    faults.emplace(std::move(*inbox), real_clock(), filter->faults());
+    way = std::move(filter);
+  }
   training_run training(*run,
                         {loaded->settings, *parse_resume(options.resume), options.report, *place},
                         {.files = real_file_system(),
@@ -298,8 +328,9 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
                          .stop_signal = [](std::uint64_t) { return stop_signal(); },
                          .stop_means_the_run = [] { return stop_means_the_run(); },
                          .port = &port,
-                         .transport = transport->get(),
-                         .secret = *key});
+                         .transport = way.get(),
+                         .secret = *key,
+                         .faults = faults ? &*faults : nullptr});
   return training.run();
 }
 

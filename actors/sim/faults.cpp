@@ -91,19 +91,30 @@ bool fault_driver::keeps_cover(std::size_t without) const {
   });
 }
 
-void fault_driver::cut_off(std::size_t i, bool cut) {
+void fault_driver::cut_off(std::size_t i, bool at_once) {
+  comm::simulated_network& network = world_.network();
   cut_.resize(world_.size());
-  cut_[i] = cut;
+  cut_[i] = true;
   for (std::size_t other = 0; other < world_.size(); ++other) {
-    if (other == i || (!cut && cut_[other])) continue;
+    if (other == i) continue;
     const auto a = world_.process(i), b = world_.process(other);
-    if (cut) {
-      world_.network().cut(a, b);
-      world_.network().cut(b, a);
-    } else {
-      world_.network().heal(a, b);
-      world_.network().heal(b, a);
+    for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+      if (at_once) {
+        network.cut_behind(from, to);
+      } else {
+        network.cut(from, to);
+      }
     }
+  }
+}
+
+void fault_driver::heal(std::size_t i) {
+  cut_.resize(world_.size());
+  cut_[i] = false;
+  for (std::size_t other = 0; other < world_.size(); ++other) {
+    if (other == i || cut_[other]) continue;
+    world_.network().heal(world_.process(i), world_.process(other));
+    world_.network().heal(world_.process(other), world_.process(i));
   }
 }
 
@@ -143,17 +154,20 @@ void fault_driver::strike(const fault& f) {
 }
 
 bool fault_driver::strike_now(const fault& f, std::size_t target) {
-  if (!works(target) || !may_strike(f, target)) return false;
-  hit(f, target);
+  const bool there = works(target) || (world_.lives(target) && leaving_.contains(target));
+  if (!there || !may_strike(f, target)) return false;
+  leaving_.erase(target);
+  hit(f, target, true);
   return true;
 }
 
-void fault_driver::hit(const fault& f, std::size_t target) {
+void fault_driver::hit(const fault& f, std::size_t target, bool at_once) {
   ++struck_;
   tell(fmt::format("{} of member {}", to_text(f), target));
   if (f.kind == fault_kind::leave) {
     away_[target] = true;  // it may be gone at any moment: nobody may count on it
     if (liveness_ != nullptr) liveness_->leaves(target);
+    leaving_.insert(target);
     return world_.stop(target, "told to leave");
   }
   if (liveness_ != nullptr) {
@@ -171,7 +185,7 @@ void fault_driver::hit(const fault& f, std::size_t target) {
   if (frozen) {
     world_.freeze(target);
   } else {
-    cut_off(target, true);
+    cut_off(target, at_once);
   }
   world_.at(world_.now() + f.lasts, [this, target, life, frozen] {
     away_[target] = false;
@@ -181,7 +195,7 @@ void fault_driver::hit(const fault& f, std::size_t target) {
     if (frozen) {
       world_.thaw(target);
     } else {
-      cut_off(target, false);
+      heal(target);
     }
   });
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,8 @@ class fault_driver {
   // The world outlives the driver, and so does whoever is told what is done to it.
   fault_driver(world& w, std::vector<fault> faults, liveness* told = nullptr);
 
-  // Strikes this member now, if it works and the guard allows it; false: it does not.
+  // Strikes this member now, if it works and the guard allows it; false: it does not. Also in the
+  // middle of one of its handlers: then nothing that it sends after that leaves it.
   bool strike_now(const fault& f, std::size_t target);
 
   // Runs the world to its end, or until virtual time is over; `look` is called after every event.
@@ -61,10 +63,11 @@ class fault_driver {
   };
   void look();
   void strike(const fault& f);
-  void hit(const fault& f, std::size_t target);
+  void hit(const fault& f, std::size_t target, bool at_once = false);
   std::optional<std::size_t> target_of(const fault& f) const;
   void start_again(std::size_t i);
-  void cut_off(std::size_t i, bool cut);
+  void cut_off(std::size_t i, bool at_once);
+  void heal(std::size_t i);
   bool keeps_cover(std::size_t without) const;
   bool works(std::size_t i) const;
   bool may_strike(const fault& f, std::size_t target) const;
@@ -73,9 +76,10 @@ class fault_driver {
   world& world_;
   liveness* liveness_;
   std::vector<due_fault> faults_;
-  std::vector<bool> away_;        // frozen or cut off, by slot
-  std::vector<bool> cut_;         // cut off
-  std::vector<bool> restarting_;  // by slot
+  std::vector<bool> away_;         // frozen or cut off, by slot
+  std::vector<bool> cut_;          // cut off
+  std::vector<bool> restarting_;   // by slot
+  std::set<std::size_t> leaving_;  // slots of those that were told to leave
   std::uint32_t struck_ = 0, refused_ = 0;
   std::vector<std::string> told_;
 };

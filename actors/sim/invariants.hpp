@@ -48,7 +48,7 @@ struct violation {
   std::string text() const;
 };
 
-class invariants final : public world_watcher {
+class invariants : public world_watcher {
  public:
   invariants(const toy_shape& toy, std::uint64_t steps);
 

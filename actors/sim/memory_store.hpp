@@ -48,9 +48,15 @@ class memory_store {
 // role, and rests if not.
 class memory_recorder final : public recorder {
  public:
+  // lives: a process that was killed records nothing more; empty: it lives.
   memory_recorder(member_id self, std::function<void(std::function<void()>)> post,
-                  memory_store& shared, std::chrono::nanoseconds longest_pause)
-      : self_(self), post_(std::move(post)), shared_(shared), longest_pause_(longest_pause) {}
+                  memory_store& shared, std::chrono::nanoseconds longest_pause,
+                  std::function<bool()> lives = {})
+      : self_(self),
+        post_(std::move(post)),
+        shared_(shared),
+        longest_pause_(longest_pause),
+        lives_(std::move(lives)) {}
 
   void started(const protocol::plan& p, const starting_point&) override { take_plan(p); }
   void goes_on(const protocol::plan& p, const starting_point&, const world_change& how) override {
@@ -58,6 +64,7 @@ class memory_recorder final : public recorder {
     changes.emplace_back(p.number, how);
   }
   void committed(const committed_step& step, answer then) override {
+    if (lives_ && !lives_()) return;
     const time_since_start before = std::exchange(last_line_, shared_.clock_.now());
     const protocol::plan* newest = shared_.plans.empty() ? nullptr : &shared_.plans.back();
     if (newest != nullptr && last_line_ - before > longest_pause_ && newest->coordinator != self_) {
@@ -121,6 +128,7 @@ class memory_recorder final : public recorder {
   std::chrono::nanoseconds longest_pause_;
   generation plan_;
   time_since_start last_line_{};
+  std::function<bool()> lives_;
 };
 
 }  // namespace troupe::actors::sim

@@ -148,6 +148,7 @@ void toy_computation::backward(std::uint32_t layer) {
     for (std::uint32_t i = 0; i < share_.leaves; ++i) {
       losses.push_back(loss_of(share_.first_leaf + i, activations_.back()[i]));
     }
+    if (events_->micro_batch_done) post_(events_->micro_batch_done);
     post_([call = std::move(events_->finished), losses] { call(nullptr, losses); });
     events_.reset();
   });

@@ -20,6 +20,60 @@ constexpr const char* run_id = "simulated";
 
 }  // namespace
 
+// Passes on what living members come by: one that was killed in the middle of a handler still runs
+// to the handler's end, and what it had in its mailboxes when it is torn down.
+class world::living_points final : public world_watcher {
+ public:
+  living_points(world_watcher& to, const std::vector<std::unique_ptr<one>>& members)
+      : to_(to), members_(members) {}
+  bool all_gone = false;
+
+  void reached(member_id who, protocol_point at, std::uint64_t step,
+               std::optional<member_id> to) override {
+    if (lives(who)) to_.reached(who, at, step, to);
+  }
+  void plan_adopted(member_id who, const protocol::plan& p) override {
+    if (lives(who)) to_.plan_adopted(who, p);
+  }
+  void node_taken(member_id who, std::uint64_t step, const node_key& key) override {
+    if (lives(who)) to_.node_taken(who, step, key);
+  }
+  void sum_held_by_backup(member_id who, std::uint64_t step, block_id block,
+                          const hash128& hash) override {
+    if (lives(who)) to_.sum_held_by_backup(who, step, block, hash);
+  }
+  void voted(member_id who, const protocol::vote& v) override {
+    if (lives(who)) to_.voted(who, v);
+  }
+  void record_seen(member_id who, const protocol::record_notice& n) override {
+    if (lives(who)) to_.record_seen(who, n);
+  }
+  void block_applied(member_id who, block_id block, std::uint64_t version) override {
+    if (lives(who)) to_.block_applied(who, block, version);
+  }
+  void layer_opened(member_id who, std::uint64_t step, std::uint32_t layer) override {
+    if (lives(who)) to_.layer_opened(who, step, layer);
+  }
+  void copy_verified(member_id who, block_id block, std::uint64_t version) override {
+    if (lives(who)) to_.copy_verified(who, block, version);
+  }
+  void promised(member_id who, generation next) override {
+    if (lives(who)) to_.promised(who, next);
+  }
+  void committed(member_id who, std::uint64_t step) override {
+    if (lives(who)) to_.committed(who, step);
+  }
+  void layer_computed(member_id who, std::uint64_t step, std::uint32_t layer) override {
+    if (lives(who)) to_.layer_computed(who, step, layer);
+  }
+
+ private:
+  bool lives(member_id who) const { return !all_gone && !members_[who.value]->killed; }
+
+  world_watcher& to_;
+  const std::vector<std::unique_ptr<one>>& members_;
+};
+
 reference_settings toy_reference_settings() {
   return {.max_norm = 1.0, .skip_nonfinite = true, .rate = [](std::uint64_t step) {
             return 0.01f / static_cast<float>(1 + step % 7);
@@ -42,8 +96,8 @@ world::world(const world_settings& settings, world_watcher& watcher, const world
       network_(settings.seed, settings.network),
       store_(time_, clock_),
       random_(settings.seed ^ 0x5eed),
-      watcher_(&watcher),
-      parts_(parts) {
+      parts_(parts),
+      points_(std::make_unique<living_points>(watcher, members_)) {
   for (std::uint32_t i = 0; i < settings.members; ++i) {
     members_.push_back(std::make_unique<one>());
     start_member(i, incarnation(1), false);
@@ -110,14 +164,15 @@ void world::start_member(std::size_t i, incarnation life, bool joins) {
     one& of = *members_[i];
     if (!of.killed && of.life == life && of.body) of.body->driver().post(std::move(work));
   };
-  m.records = std::make_unique<memory_recorder>(id, post, store_, worker.suspect);
+  m.records = std::make_unique<memory_recorder>(id, post, store_, worker.suspect,
+                                                [&m] { return !m.killed; });
   m.view = store_.view(post);
   m.body = std::make_unique<member>(
-      member_settings{clock_, *m.transport, *watcher_, worker, coordination, gate}, [&](loop& on) {
+      member_settings{clock_, *m.transport, *points_, worker, coordination, gate}, [&](loop& on) {
         on.on_post([this, i] { mark(i); });
         auto device = parts_.computation(id, settings_.toy, time_, clock_, speed, post,
                                          [this, id](std::uint64_t step, std::uint32_t layer) {
-                                           watcher_->layer_computed(id, step, layer);
+                                           points_->layer_computed(id, step, layer);
                                          });
         m.device = device.get();
         return member_outside{*m.view, *m.records, std::move(device)};
@@ -147,6 +202,7 @@ void world::freeze(std::size_t i) {
   one& m = *members_[i];
   if (m.killed || m.frozen) return;
   m.frozen = true;
+  m.body->driver().leave();
   network_.stop(m.process);
   set_timer(i);
 }
@@ -176,6 +232,7 @@ void world::plan_resets() {
 }
 
 world::~world() {
+  points_->all_gone = true;
   // Members first, each with its transport; the store's and network's views end with them.
   for (auto& m : members_) {
     m->body.reset();
@@ -226,11 +283,11 @@ void world::run_dirty() {
       note(static_cast<std::uint64_t>(clock_.now().count()));
       ++turns_;
       const double begun = settings_.measure ? thread_cpu_seconds() : 0;
-      while (m.body->turn()) {
+      while (!m.killed && !m.frozen && m.body->turn()) {
       }
       if (settings_.measure) m.cpu_seconds += thread_cpu_seconds() - begun;
       set_timer(i);
-      if (m.body->ended()) exit_soon(i);
+      if (!m.killed && m.body->ended()) exit_soon(i);
     }
     for (const comm::process_id p : network_.take_ready()) mark(of_process_[p.value]);
   }
@@ -274,6 +331,7 @@ void world::kill(std::size_t i, std::optional<std::chrono::nanoseconds> noticed_
   if (m.killed) return;
   network_.kill(m.process, noticed_after);
   m.killed = true;
+  m.body->driver().leave();
   set_timer(i);
 }
 

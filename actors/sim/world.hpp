@@ -97,7 +97,8 @@ class world {
   void revive(std::size_t i);
   // One more member, which joins; returns its number.
   std::size_t add_member();
-  // SIGSTOP and SIGCONT.
+  // SIGSTOP and SIGCONT. Also, like kill(), in the middle of one of the member's own handlers: what
+  // is left of it has no effect outside of the member then, or has it when the member goes on.
   void freeze(std::size_t i);
   void thaw(std::size_t i);
   bool lives(std::size_t i) const { return !members_[i]->killed && !members_[i]->body->ended(); }
@@ -108,6 +109,8 @@ class world {
   // Connections that the member left open when it ended.
   std::size_t links_at_end(std::size_t i) const { return members_[i]->links_at_end; }
   comm::process_id process(std::size_t i) const { return members_[i]->process; }
+  // There is something for the member to progress that its network does not know of.
+  void nudge(std::size_t i) { mark(i); }
   // What is to happen at a moment of virtual time.
   void at(time_since_start when, std::function<void()> what) { time_.at(when, std::move(what)); }
   // All lines that anybody has recorded, by step; of equal ones one.
@@ -143,6 +146,7 @@ class world {
     double cpu_seconds = 0;
   };
   void start_member(std::size_t i, incarnation life, bool joins);
+  class living_points;
 
   void mark(std::size_t i);
   void exit_soon(std::size_t i);
@@ -159,8 +163,8 @@ class world {
   std::uint64_t random_;
   std::vector<std::unique_ptr<one>> members_;
   std::vector<std::size_t> of_process_;
-  world_watcher* watcher_ = nullptr;
   world_parts parts_;
+  std::unique_ptr<living_points> points_;  // what the members are given for the watcher
   std::vector<std::size_t> dirty_;
   std::set<std::pair<time_since_start, std::size_t>> timers_;
   std::size_t running_ = 0;

@@ -111,6 +111,26 @@ TEST(loop, takes_work_from_other_threads_in_their_order) {
   EXPECT_TRUE(std::ranges::is_sorted(seen));
 }
 
+TEST(loop, leaves_after_the_job_that_says_so_and_goes_on_with_the_others_in_their_order) {
+  manual_clock clock;
+  loop one(clock);
+  std::vector<std::string> lines;
+  const caf::actor writer = one.system().spawn(write_down, &lines, &clock);
+  caf::anon_send(writer, note{"of an actor"});
+  one.post([&] { lines.emplace_back("first"); });
+  one.post([&] {
+    one.leave();
+    lines.emplace_back("leaves");
+  });
+  one.post([&] { lines.emplace_back("waits"); });
+  EXPECT_TRUE(one.run_ready());
+  EXPECT_THAT(lines, ElementsAre("first", "leaves"));
+  one.post([&] { lines.emplace_back("later"); });
+  EXPECT_TRUE(one.run_ready());
+  EXPECT_THAT(lines, ElementsAre("first", "leaves", "waits", "later", "of an actor at 0"));
+  caf::anon_send_exit(writer, caf::exit_reason::kill);
+}
+
 TEST(loop, counts_handlers_that_take_too_long) {
   manual_clock clock;
   loop one(clock);

@@ -126,6 +126,35 @@ TEST(simulated_transport, a_stopped_process_gets_everything_when_it_continues) {
   EXPECT_THAT(w[1].diary, ElementsAre("accepted", "while stopped"));
 }
 
+TEST(simulated_transport, what_a_stopped_process_still_sends_leaves_when_it_continues) {
+  world w(2);
+  const link_id link = w.connect(0, 1);
+  w.run();
+  w.say(0, link, "before");
+  w.network.stop(w[0].id);
+  w.say(0, link, "in the rest of the call");
+  w.run(w.network.now() + 10s);
+  EXPECT_THAT(w[1].diary, ElementsAre("accepted", "before"));
+  w.network.continue_process(w[0].id);
+  w.say(0, link, "after");
+  w.run();
+  EXPECT_THAT(w[1].diary, ElementsAre("accepted", "before", "in the rest of the call", "after"));
+}
+
+TEST(simulated_transport, a_cut_behind_what_was_sent_lets_that_arrive) {
+  world w(2);
+  const link_id link = w.connect(0, 1);
+  w.run();
+  w.say(0, link, "in flight");
+  w.network.cut_behind(w[0].id, w[1].id);
+  w.say(0, link, "held");
+  w.run(w.network.now() + 1s);
+  EXPECT_THAT(w[1].diary, ElementsAre("accepted", "in flight"));
+  w.network.heal(w[0].id, w[1].id);
+  w.run();
+  EXPECT_THAT(w[1].diary, ElementsAre("accepted", "in flight", "held"));
+}
+
 TEST(simulated_transport, gives_up_connecting_to_a_stopped_process) {
   world w(2);
   w.network.stop(w[1].id);

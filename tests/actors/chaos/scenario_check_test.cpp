@@ -32,18 +32,37 @@ TEST(scenario_check, finds_nothing_wrong_with_a_sound_scenario) {
 }
 
 TEST(scenario_check, refuses_kinds_and_points_that_the_mode_cannot_do) {
-  EXPECT_THAT(problems(fault_text("a", "cut", "target = \"m1\"\nat_step = 5")),
-              HasSubstr("s.toml:7: fault a: process mode cannot do cut: it needs a filter"));
+  EXPECT_THAT(problems(fault_text("a", "drain", "target = \"m1\"\nat_step = 5")),
+              HasSubstr("s.toml:7: fault a: process mode cannot do drain: it needs"));
   const std::string point =
-      fault_text("a", "kill", "target = \"m1\"\nat_step = 5\nat_point = \"voted\"");
-  EXPECT_THAT(problems(point), HasSubstr("process mode cannot see the point voted"));
-  EXPECT_EQ(problems(point, run_mode::sim), "");
+      fault_text("a", "kill", "target = \"m1\"\nat_step = 5\nat_point = \"save-begin\"");
+  for (const run_mode mode : {run_mode::process, run_mode::sim}) {
+    EXPECT_THAT(problems(point, mode), HasSubstr("nobody comes by the point save-begin"));
+  }
   EXPECT_THAT(problems(fault_text("a", "cpu-steal", "target = \"m1\"\nat_step = 5"), run_mode::sim),
               HasSubstr("sim mode cannot do cpu-steal"));
   EXPECT_THAT(problems(fault_text("a", "kill", "target = \"m1\"\nat_step = 5"), run_mode::cluster),
               HasSubstr("no scenario on a cluster"));
-  EXPECT_THAT(problems("[random]\nto_step = 5\nrate = 10\nkinds = { cut = 1 }\n"),
-              HasSubstr("random.kinds: process mode cannot do cut"));
+  EXPECT_THAT(problems("[random]\nto_step = 5\nrate = 10\nkinds = { drain = 1 }\n"),
+              HasSubstr("random.kinds: process mode cannot do drain"));
+}
+
+TEST(scenario_check, at_a_point_inside_of_a_worker_only_the_worker_itself_can_strike) {
+  const std::string at = "target = \"m1\"\nat_step = 5\nat_point = \"voted\"\n";
+  for (const char* kind : {"kill", "stop", "exit", "throw", "hang", "nan", "cut", "drop"}) {
+    EXPECT_EQ(problems(fault_text("a", kind, at)), "") << kind;
+  }
+  for (const std::string& name : point_names()) {
+    if (!is_reached(name)) continue;
+    EXPECT_EQ(problems(fault_text("a", "kill",
+                                  "target = \"m1\"\nat_step = 5\nat_point = \"" + name + "\"")),
+              "")
+        << name;
+  }
+  EXPECT_THAT(problems(fault_text("a", "notice", at)),
+              HasSubstr("notice is done from outside of a worker"));
+  EXPECT_THAT(problems(fault_text("a", "kill", at + "chance = 0.5")),
+              HasSubstr("not left to chance"));
 }
 
 TEST(scenario_check, refuses_a_mode_that_the_scenario_is_not_for) {

@@ -382,5 +382,93 @@ TEST(schedule, knows_when_it_wants_to_be_told_of_the_time) {
   EXPECT_EQ(d.plan.next_due(), std::nullopt);
 }
 
+// --- what is given to workers ahead ---
+
+struct driven_ahead : driven {
+  explicit driven_ahead(const std::string& text) : driven(text) {
+    plan = schedule(read(text), run_mode::process, 1);
+  }
+  void strike(const std::string& fault, std::uint64_t number, std::uint32_t who, std::uint64_t step,
+              const std::string& point) {
+    happening h = armed_struck{};
+    auto& s = std::get<armed_struck>(h);
+    s.which.fault = fault;
+    s.which.number = number;
+    s.who = member_id(who);
+    s.step = step;
+    s.point = point;
+    tell(h);
+  }
+  std::string armed() {
+    std::string all;
+    for (const armed_fault& a : plan.to_arm(world)) {
+      all += a.which.fault + "." + std::to_string(a.which.number);
+      for (const member_id m : a.whom.members) all += "/m" + std::to_string(m.value);
+      for (const step_range& r : a.steps) {
+        all += " " + std::to_string(r.first) + ".." + std::to_string(r.last);
+      }
+      all += " ";
+    }
+    return all;
+  }
+};
+
+TEST(schedule_ahead, a_point_that_only_a_worker_sees_is_armed_and_not_ordered) {
+  driven_ahead d(fault_text("a", "kill", "target = \"m2\"\nat_step = 3\nat_point = \"voted\""));
+  EXPECT_EQ(d.armed(), "a.1/m2 3..3 ");
+  d.steps(1, 2);
+  EXPECT_EQ(d.armed(), "a.1/m2 3..3 ");
+  d.steps(3, 4);
+  EXPECT_EQ(d.log, "1: 2: 3: 4: ");
+}
+
+TEST(schedule_ahead, a_kill_as_a_step_begins_is_ordered_and_a_gradient_is_spoilt_exactly_there) {
+  driven_ahead d(fault_text("a", "kill", "target = \"m2\"\nat_step = 3") +
+                 fault_text("b", "nan", "target = \"m1\"\nat_step = 3"));
+  EXPECT_EQ(d.armed(), "b.1/m1 3..3 ");
+  d.steps(1, 3);
+  EXPECT_EQ(d.log, "1: 2: 3: +a/m2 ");
+}
+
+TEST(schedule_ahead, what_has_struck_is_counted_and_taken_out) {
+  driven_ahead d(fault_text("a", "kill", "target = \"m2\"\nat_step = 3\nat_point = \"voted\"") +
+                 fault_text("b", "stop", "target = \"m0\"\nafter = \"a\"\nlasts = \"1s\""));
+  d.steps(1, 3);
+  d.strike("a", 1, 2, 3, "voted");
+  EXPECT_EQ(d.armed(), "");
+  EXPECT_EQ(d.log, "1: 2: 3: +a/m2 +b/m0 ");
+  EXPECT_TRUE(d.began[0].struck);
+  EXPECT_EQ(d.began[0].why, "m2 is at voted of step 3");
+  EXPECT_EQ(d.plan.injected("a"), 1U);
+  d.strike("a", 1, 2, 3, "voted");
+  EXPECT_EQ(d.plan.injected("a"), 1U) << "told twice";
+}
+
+TEST(schedule_ahead, of_a_range_the_steps_that_are_left_stay_armed) {
+  driven_ahead d(fault_text("a", "hang", "target = \"m2\"\nat_step = \"3..5\"\nlasts = \"10ms\""));
+  EXPECT_EQ(d.armed(), "a.1/m2 3..5 ");
+  d.strike("a", 1, 2, 3, "step-begin");
+  EXPECT_EQ(d.armed(), "a.2/m2 4..5 ");
+  d.steps(1, 6);
+  EXPECT_EQ(d.armed(), "");
+}
+
+TEST(schedule_ahead, a_target_is_who_it_is_in_the_present_plan) {
+  driven_ahead d(
+      fault_text("a", "kill", "target = \"coordinator\"\nat_step = 3\nat_point = \"voted\""));
+  EXPECT_EQ(d.armed(), "a.1/m0 3..3 ");
+  d.world.plan.coordinator = member_id(1);
+  EXPECT_EQ(d.armed(), "a.1/m1 3..3 ");
+  d.world.alive = {member_id(1)};
+  EXPECT_EQ(d.armed(), "") << "outside of the promise";
+}
+
+TEST(schedule_ahead, nothing_is_armed_when_it_is_quiet) {
+  driven_ahead d(fault_text("a", "kill", "target = \"m2\"\nat_step = 3\nat_point = \"voted\"") +
+                 "[quiet]\nat_step = 5\n");
+  d.tell(step_begins{5});
+  EXPECT_EQ(d.armed(), "");
+}
+
 }  // namespace
 }  // namespace troupe::actors::chaos
