@@ -82,7 +82,8 @@ TEST_F(worker_faults_test, an_exception_is_thrown_in_the_actor_that_was_meant) {
 }
 
 TEST_F(worker_faults_test, every_actor_that_can_be_named_is_at_some_point) {
-  const std::vector<std::string> points = {"step-begin", "voted", "grad-held", "stable", "promised"};
+  const std::vector<std::string> points = {"step-begin", "voted", "grad-held", "stable",
+                                           "promised"};
   for (const std::string& actor : throwing_actors()) {
     EXPECT_TRUE(std::ranges::any_of(points, [&](const auto& p) { return actor_at(p) == actor; }))
         << actor;
