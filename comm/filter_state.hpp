@@ -13,7 +13,7 @@
 namespace troupe::comm {
 
 struct filter_settings {
-  const clock_source& clock;
+  std::function<time_since_start()> now;
   // The name of a message: of a control frame's payload, or of a bulk message's header; "": none.
   std::function<std::string(message_plane, bytes_view)> name_of = {};
   // Progress is wanted then at the latest, for whoever does not come back by wait(); may be empty.
@@ -25,7 +25,7 @@ class bulk_filter;
 struct filter_state {
   explicit filter_state(filter_settings s) : settings(std::move(s)) {}
 
-  time_since_start now() const { return settings.clock.now(); }
+  time_since_start now() const { return settings.now(); }
   void will_be_due(time_since_start when) const {
     if (settings.wake_at) settings.wake_at(when);
   }

@@ -23,10 +23,10 @@ sim::world_parts world_injector::parts() {
   sim::world_parts all = sim::usual_parts();
   all.transport = [this](member_id m, std::unique_ptr<comm::transport> inner) {
     auto filter = std::make_unique<comm::filtered_transport>(
-        std::move(inner), comm::filter_settings{clock_, name_of_message, [this, m](auto when) {
-                                                  world_->at(when,
-                                                             [this, m] { world_->nudge(m.value); });
-                                                }});
+        std::move(inner),
+        comm::filter_settings{
+            [this] { return now(); }, name_of_message,
+            [this, m](auto when) { world_->at(when, [this, m] { world_->nudge(m.value); }); }});
     filters_[m.value] = filter.get();
     return filter;
   };
@@ -49,10 +49,7 @@ sim::world_parts world_injector::parts() {
   return all;
 }
 
-void world_injector::strikes_in(sim::world& w) {
-  world_ = &w;
-  clock_.of = &w;
-}
+void world_injector::strikes_in(sim::world& w) { world_ = &w; }
 
 void world_injector::prove(injected_fault& f, std::string words) {
   f.proven = world_->now();

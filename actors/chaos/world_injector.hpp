@@ -51,23 +51,16 @@ class world_injector {
     std::vector<std::pair<std::size_t, incarnation>> frozen;
     std::vector<rule> rules;
   };
-  class clock_of_world final : public clock_source {
-   public:
-    const sim::world* of = nullptr;
-    time_since_start now() const override {
-      return of != nullptr ? of->now() : time_since_start(0);
-    }
-    wall_time wall() const override { return wall_time(now()); }
-  };
 
   void spoil_links(const injection& what, lasting& of);
   void tell_to_leave(const injection& what);
   void prove(injected_fault& f, std::string words);
   void look_for_proofs();
+  // Also while the world is being made.
+  time_since_start now() const { return world_ != nullptr ? world_->now() : time_since_start(0); }
   bool lives(const rule& r) const { return filters_.at(r.member) == r.filter; }
 
   std::uint64_t seed_;
-  clock_of_world clock_;
   sim::world* world_ = nullptr;
   std::map<std::size_t, comm::filtered_transport*> filters_;  // by slot, of its present life
   std::map<std::size_t, time_since_start> hangs_until_;

@@ -316,7 +316,8 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
         chaos::order_inbox::open(real_file_system(), options.orders, place->name, place->life);
     if (!inbox) return fail(inbox.failure(), err);
     auto filter = std::make_unique<comm::filtered_transport>(
-        std::move(way), comm::filter_settings{real_clock(), chaos::name_of_message});
+        std::move(way),
+        comm::filter_settings{[] { return real_clock().now(); }, chaos::name_of_message});
     faults.emplace(std::move(*inbox), real_clock(), filter->faults());
     way = std::move(filter);
   }

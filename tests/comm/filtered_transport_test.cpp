@@ -24,8 +24,8 @@ class filtered_group final : public transport_group {
     for (std::size_t i = 0; i < count; ++i) {
       auto p = network_.add_process();
       ids_.push_back(p.id);
-      all_.push_back(
-          std::make_unique<filtered_transport>(std::move(p.transport), filter_settings{clock_}));
+      all_.push_back(std::make_unique<filtered_transport>(
+          std::move(p.transport), filter_settings{[this] { return clock_.now(); }}));
     }
   }
   transport& at(std::size_t index) override { return *all_[index]; }
@@ -77,7 +77,8 @@ struct filtered_transport_test : testing::Test {
     auto first = network.add_process();
     auto filtered = std::make_unique<filtered_transport>(
         std::move(first.transport),
-        filter_settings{clock, [](message_plane, bytes_view what) { return words(what); },
+        filter_settings{[this] { return clock.now(); },
+                        [](message_plane, bytes_view what) { return words(what); },
                         [this](time_since_start when) { wakes.push_back(when); }});
     filter = filtered.get();
     sender.way = std::move(filtered);

@@ -55,10 +55,9 @@ TEST_F(chaos_command_test, refuses_a_scenario_that_says_nothing_sensible) {
 }
 
 TEST_F(chaos_command_test, refuses_faults_that_real_processes_cannot_have_yet) {
-  EXPECT_EQ(chaos("[[fault]]\nid = \"a\"\nkind = \"exit\"\ntarget = \"m0\"\nat_step = 2\n" + run),
+  EXPECT_EQ(chaos("[[fault]]\nid = \"a\"\nkind = \"drain\"\ntarget = \"m0\"\nat_step = 2\n" + run),
             78);
-  EXPECT_THAT(err_, HasSubstr("fault a: process mode cannot do exit: it needs a worker that takes "
-                              "orders at named points"));
+  EXPECT_THAT(err_, HasSubstr("fault a: process mode cannot do drain: it needs"));
 }
 
 TEST_F(chaos_command_test, refuses_what_would_come_behind_the_last_step) {

@@ -38,10 +38,18 @@ TEST(simulate_command, prints_one_json_object_when_asked_to) {
   EXPECT_TRUE(page->at("failures").empty());
 }
 
-TEST(simulate_command, refuses_a_scenario_file_as_configuration) {
-  const said s = simulate({"chaos.toml", "--seeds", "1"});
-  EXPECT_EQ(s.code, 78);
-  EXPECT_THAT(s.err, HasSubstr("scenarios are not in this version"));
+TEST(simulate_command, says_which_scenario_cannot_be_read) {
+  const said s = simulate({"not-there.toml", "--seeds", "1"});
+  EXPECT_NE(s.code, 0);
+  EXPECT_THAT(s.err, HasSubstr("not-there.toml"));
+}
+
+TEST(simulate_command, lets_a_scenario_say_alone_what_its_worlds_are) {
+  for (const char* option : {"--members", "--steps", "--faults", "--backups"}) {
+    const said s = simulate({"s.toml", option, "1"});
+    EXPECT_EQ(s.code, 64) << option;
+    EXPECT_THAT(s.err, HasSubstr(std::string(option) + " says nothing beside s.toml"));
+  }
 }
 
 TEST(simulate_command, refuses_seeds_that_are_no_range) {
