@@ -70,13 +70,28 @@ void worker_state::tidy_links(const protocol::plan& now) {
   for (const member_id id : strangers) drop_peer(id);
 }
 
+// Of the plan that is in force until `next` is.
+void worker_state::note_former(const protocol::plan& next) {
+  if (!context_) return;
+  for (const protocol::plan_member& m : context_->plan.members) {
+    const protocol::plan_member* after = next.find(m.id);
+    if (after == nullptr || after->life != m.life) former_[m.id] = m.life;
+  }
+}
+
 // There is a plan: is whoever came in it, or may it wait to come in?
 bool worker_state::welcome_to_world(const comm::facts& who) {
   const protocol::plan_member* listed = context_->plan.find(*who.wish);
   if (listed != nullptr && listed->life == who.life) return !is_gone(*listed);
   if (listed != nullptr && who.life < listed->life) return false;
-  // While the next plan is awaited, it may be listed there.
-  if (!coordinates()) return context_->over;
+  // It comes for the plan that does without it, and goes: nobody waits for what it would promise.
+  if (is_former(who)) return true;
+  // It may be listed in the next plan, and has its links before that. Not in the slot of one that
+  // is still a member: the two would share a conversation.
+  if (!coordinates()) {
+    if (listed == nullptr) acquainted_[*who.wish] = who;
+    return listed == nullptr || context_->over;
+  }
   newcomers_[*who.wish] = who;
   if (listed != nullptr && !is_gone(*listed)) {
     lose(*who.wish, "a new process has come in its slot", true);
@@ -105,6 +120,7 @@ bool worker_state::welcome(const introduced& m) {
 
 void worker_state::met(const introduced& m) {
   dialled_.erase(m.link);
+  const bool ahead = ahead_.erase(m.link) > 0 && !context_;
   if (!welcome(m)) return gate().close(m.link);
   const member_id who = *m.who.wish;
   const caf::actor peer = peer_of(who, m.who.life);  // ends links of an earlier life
@@ -113,7 +129,7 @@ void worker_state::met(const introduced& m) {
     return gate().close(m.link);
   }
   if (!gate().keep(m.link, who, peer)) {
-    if (old == links_.end() && (context_ || m.we_connected)) links_to(who);
+    if (old == links_.end() && !ahead && (context_ || m.we_connected)) links_to(who);
     return;
   }
   if (old != links_.end()) gate().close(old->second.link);
@@ -122,16 +138,25 @@ void worker_state::met(const introduced& m) {
   redial_->linked(who);
   absent_.erase(who);
   unlinked_.erase(who);
-  if (context_ && newcomers_.contains(who)) {
-    // Whoever was in an earlier plan learns that it is no more.
+  // Whoever was in an earlier plan learns that it is no more.
+  if (context_ && (newcomers_.contains(who) || is_former(m.who))) {
     mail_->send(who, protocol::plan_notice{print_plan(context_->plan)});
+  }
+  if (context_ && newcomers_.contains(who)) {
     if (collecting_ && !publishing_next_) {
       collecting_->newcomer(candidate_from(m.who));
       mail_->send(who, protocol::collect{context_->plan.number, collecting_->next(), ""});
     }
-    want_change();
+    if (settings().link_first.count() == 0) {
+      want_change();
+    } else if (!std::exchange(join_window_open_, true)) {
+      actor_->delayed_send(self_, settings().link_first, let_them_in{});
+    }
   }
-  if (settings().joins && !context_) mail_->set_coordinator(who);
+  if (settings().joins && !context_ && !ahead) {
+    let_in_by_ = who;
+    mail_->set_coordinator(who);
+  }
   if (who == settings().convener && !context_ && !settings().joins) {
     around_->coordination.store.answer_probe(m.who.life.value, probed(settings().me),
                                              [me = self_](result<done> r) {
@@ -140,6 +165,40 @@ void worker_state::met(const introduced& m) {
   }
   convene_if_complete();
   ready_if_complete();
+}
+
+void worker_state::let_newcomers_in() {
+  join_window_open_ = false;
+  if (!newcomers_.empty()) want_change();
+}
+
+// To be called by one that joins, with the plan that does not name it yet: links take some time,
+// and a change would wait for it. Whoever does not answer is linked to later.
+void worker_state::link_ahead(const protocol::plan& present) {
+  constexpr std::size_t most = 32;  // a wide world has more members than anybody talks to
+  if (links_.contains(present.coordinator)) {
+    let_in_by_ = present.coordinator;
+    mail_->set_coordinator(present.coordinator);
+  }
+  if (present.members.size() > most) return;
+  for (const protocol::plan_member& m : present.members) {
+    const bool dialled =
+        std::ranges::any_of(ahead_, [&](const auto& one) { return one.second == m.id; });
+    if (m.id == self() || m.id == present.coordinator || links_.contains(m.id) || dialled) continue;
+    const result<comm::address> where = comm::parse_address(m.address);
+    if (where) ahead_[gate().connect(*where)] = m.id;
+  }
+}
+
+// Of a plan that gives this member the coordinator's role: who is linked to it waits to come in.
+void worker_state::take_over_newcomers() {
+  for (const auto& [id, who] : std::exchange(acquainted_, {})) {
+    const auto peer = lives_.find(id);
+    const bool same = links_.contains(id) && peer != lives_.end() && peer->second == who.life;
+    const protocol::plan_member* listed = context_->plan.find(id);
+    if (!same || is_former(who) || (listed != nullptr && listed->life >= who.life)) continue;
+    if (coordinates()) newcomers_.emplace(id, who);
+  }
 }
 
 // The link to a member is missing: somebody has to dial.
@@ -171,7 +230,9 @@ void worker_state::dial_after(std::chrono::nanoseconds pause, member_id who) {
 }
 
 void worker_state::dial(member_id who) {
-  if (phase_ >= phase::ending || links_.contains(who)) return;
+  if (phase_ >= phase::ending) return;
+  // Who joins looks for the coordinator, whichever member that is.
+  if (links_.contains(who) && (context_ || !settings().joins)) return;
   if (std::ranges::any_of(dialled_, [&](const auto& d) { return d.second == who; })) return;
   if (!context_) {
     if (convener_at_) dialled_[gate().connect(*convener_at_)] = who;
@@ -185,6 +246,7 @@ void worker_state::dial(member_id who) {
 }
 
 void worker_state::not_met(const not_introduced& m) {
+  if (ahead_.erase(m.link) > 0) return;
   const auto dialled = dialled_.find(m.link);
   if (dialled == dialled_.end()) return;
   const member_id who = dialled->second;
@@ -291,6 +353,7 @@ void worker_state::lost_link(const link_ended& m) {
       return publish_if_complete();
     }
   }
+  if (settings().joins && !context_ && let_in_by_ != m.who) return;
   if (settings().joins && !context_) {  // it may have lost its role: the directory says who has it
     actor_->delayed_send(self_, ask_again, look_for_convener{});
     return;

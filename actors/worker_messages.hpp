@@ -51,7 +51,12 @@ struct promises_overdue {  // whoever has not answered is not waited for
 struct next_published {
   protocol::plan plan;  // that stands in the chain, mine or another's
 };
+struct adopt_own {  // the plan that this member has published, once the others have been told
+  protocol::plan plan;
+};
+struct let_them_in {};        // whoever came has had time to link to the others
 struct leave_window_over {};  // whoever was told to leave with others has said so by now
+struct still_too_few {};      // nobody has come for too long
 struct publish_failed {
   error why;
 };
@@ -75,5 +80,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::collect_turn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ask_promises_again)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::promises_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::next_published)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::adopt_own)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::let_them_in)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::still_too_few)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::publish_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::leave_window_over)

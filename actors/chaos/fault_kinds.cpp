@@ -38,7 +38,7 @@ std::vector<kind_row> make_table() {
       {corrupt, "corrupt", links, true, false, needs_hook, message_params({{"bits", p::whole}})},
       {hang, "hang", members, true, true, needs_point, {}},
       {join, "join", strikes::newcomer, false, false, "", {}},
-      {drain, "drain", members, false, false, "the command that lets one member leave", {}},
+      {drain, "drain", members, false, false, "", {}},
       {notice, "notice", members, false, true, "", {{"signal", p::text}, {"grace", p::duration}}},
       {cpu_steal, "cpu-steal", members, true, false, "", {{"threads", p::whole}}},
       {fault_kind::nan, "nan", members, false, false, needs_point, {{"micro_batch", p::whole}}},

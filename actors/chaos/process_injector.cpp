@@ -118,6 +118,8 @@ void process_injector::strike(deed& d, const injection& what, duration now) {
     }
     case fault_kind::join:
       return join(d);
+    case fault_kind::drain:
+      return drain(d);
     default:
       ensure(false, "a fault that this mode cannot do was ordered");
   }
@@ -134,6 +136,26 @@ void process_injector::join(deed& d) {
                                  output_)) {
     joiners_.insert_or_assign(name, std::move(*child));
   }
+}
+
+void process_injector::drain(deed& d) {
+  for (const std::string& name : d.names) {
+    if (auto child = start_program(settings_.program,
+                                   {"troupe", "drain", name, settings_.run_directory}, output_)) {
+      d.commands.push_back(std::move(*child));
+    }
+  }
+}
+
+// Its exit code is its launcher's to see, who says so.
+bool process_injector::has_left(const deed& d, const std::set<std::string>& planned) const {
+  const std::string said = text_in(output_);
+  for (std::size_t i = 0; i < d.struck.size(); ++i) {
+    if (!d.struck[i].ended() || planned.contains(d.names[i])) return false;
+    const std::string words = fmt::format("{} (process {}) has left", d.names[i], d.struck[i].id());
+    if (said.find(words) == std::string::npos) return false;
+  }
+  return d.struck.size() == d.names.size();
 }
 
 // "" while there is none.
@@ -166,6 +188,10 @@ std::string process_injector::proof_of(const deed& d, const std::set<std::string
       return planned.contains(d.names.front())
                  ? fmt::format("{} stands in the plan", d.names.front())
                  : "";
+    case fault_kind::drain:
+      return has_left(d, planned)
+                 ? fmt::format("{} ended with 0 and stands in no plan", listed(d.names))
+                 : "";
     default:
       return "";
   }
@@ -181,7 +207,8 @@ std::string process_injector::hopeless(const deed& d, duration now) const {
   if (f.what.kind == fault_kind::stop && std::ranges::all_of(d.struck, &held_process::ended)) {
     return fmt::format("{} ended before it stood still", listed(d.names));
   }
-  const duration patience = joins ? until_joined : until_hopeless;
+  const bool slow = joins || f.what.kind == fault_kind::drain;  // copies are made first
+  const duration patience = slow ? until_joined : until_hopeless;
   if (now < f.at + patience) return "";
   return fmt::format("there was no sign of it within {}", to_text(patience));
 }
@@ -195,6 +222,7 @@ std::vector<happening> process_injector::look(duration now, const std::set<std::
         f.proven = now;
         f.proof = proof;
         d.waits_for_proof = false;
+        if (f.what.kind == fault_kind::drain) undo(d);  // its command has ended
         news.emplace_back(fault_began{f.what.which});
       } else if (const std::string why = hopeless(d, now); !why.empty()) {
         f.proof = why;
@@ -230,6 +258,11 @@ void process_injector::undo(deed& d) {
     (void)child.reap();
   }
   d.busy.clear();
+  for (const held_process& command : d.commands) {
+    command.send(SIGKILL);
+    (void)command.reap();
+  }
+  d.commands.clear();
 }
 
 void process_injector::end(const occurrence& which, duration now) {
