@@ -143,7 +143,7 @@ grow_and_shrink() {  # RUN ROUNDS
     printf "  pause of %d plans: median %.1f  p90 %.1f  max %.1f ms\n", NR, v[int((NR + 1) / 2)], v[int(NR * 0.9 + 0.999999)], v[NR] }'
   awk -v limit="$limit_ms" '{ most = $4 > limit ? $4 : limit; if ($3 > most) { print "  plan " $1 " with " $2 " workers: a pause of " $3 " ms, a step takes " $4; bad = 1 } } END { exit bad }' "$run.pauses" ||
     fail "$run: pauses longer than a step and $limit_ms ms; see $run/traces"
-  echo "$run: $2 rounds, $(report "$run" generations) plans, nobody lost, no step redone, the same bits in $(report "$run" steps) steps"
+  echo "$run: $2 rounds, $(wc -l <"$run.pauses") changes of plan, nobody lost, no step redone, the same bits in $(report "$run" steps) steps"
 }
 
 refuses() {  # CODE WORDS COMMAND...
