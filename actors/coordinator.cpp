@@ -51,7 +51,7 @@ class coordinator_state {
              const coordinator_surroundings& surroundings, const coordinator_start& start);
 
   void take(const incoming& m);
-  void want_change() { change_wanted_ = true; }
+  void want_change();
   void copy(const std::vector<protocol::copy_plan::copy>& copies);
   void written(std::uint64_t step);
   void write_into(const std::string& folder);
@@ -70,6 +70,7 @@ class coordinator_state {
   enum class phase : std::uint8_t {
     asleep,
     gathering,
+    waiting,  // for more members
     stepping,
     changing,  // the plan's last step is decided; the next plan follows
     ending,
@@ -78,6 +79,11 @@ class coordinator_state {
   };
 
   void has_address(member_id who, const std::vector<std::byte>& where);
+  void begin_steps();
+  void wait_for_members();
+  void say_go();
+  void say_no_more_steps();
+  void mark(const char* what, member_id who);
   void is_ready(member_id who, const protocol::ready& how);
   void collect(member_id from, const protocol::vote& v);
   void decide(const protocol::step_votes& sums);
@@ -118,7 +124,7 @@ class coordinator_state {
   record_notice notice_;
   std::map<std::uint64_t, committed_step> unstable_;  // decided, not yet stable
   std::map<member_id, protocol::step_facts> facts_;
-  std::string stop_why_;
+  std::string stop_why_, waits_for_;
   bool change_wanted_ = false;
   std::set<member_id> without_parameters_;
   std::vector<protocol::copy_plan::copy> copies_;
@@ -147,10 +153,14 @@ void coordinator_state::begin(caf::event_based_actor* self, shared_context aroun
   updates_ = from.updates;
   tokens_ = from.tokens;
   copies_ = start.copies;
+  waits_for_ = start.waits_for;
   for (const protocol::copy_plan::copy& c : copies_) copying_.insert(c.to);
   if (around_->plan.verdict == "start") return records().started(around_->plan, from);
   records().goes_on(around_->plan, from, start.how);
   if (copies_.empty()) around_->reached(protocol_point::redundancy_restored, from.step + 1);
+  if (start.waited) {
+    records().members_are_here(std::chrono::duration<double>(*start.waited).count());
+  }
   if (around_->plan.records.empty()) return;
   // Linking the plan made all of them stable. Some lines may not be written yet.
   const protocol::record_notice& newest = around_->plan.records.back();
@@ -158,7 +168,7 @@ void coordinator_state::begin(caf::event_based_actor* self, shared_context aroun
   skipped_in_a_row_ = newest.skipped_in_a_row;
   lines_ = around_->plan.records.front().record.step - 1;
   for (const protocol::record_notice& n : around_->plan.records) {
-    announce({n.record, n.world, n.plan, {}});
+    announce({n.record, n.world, n.plan, {}, {}});
   }
   if (newest.validate) validating_ = done_;
 }
@@ -189,20 +199,64 @@ void coordinator_state::has_address(member_id who, const std::vector<std::byte>&
 void coordinator_state::is_ready(member_id who, const protocol::ready& how) {
   if (phase_ != phase::gathering) return;
   ready_.insert(who);
+  mark("ready", who);
   if (how.without_parameters) without_parameters_.insert(who);
   if (ready_.size() < around_->plan.members.size()) return;
-  phase_ = phase::stepping;
+  const bool to_end = done_ >= settings().steps || !stop_why_.empty();
+  if (waits_for_.empty() || to_end) return begin_steps();
+  wait_for_members();
+}
+
+// Whoever lacks parameters gets them, as copies and newcomers need them; the step is given up
+// before it is begun.
+void coordinator_state::wait_for_members() {
+  phase_ = phase::waiting;
+  records().waits_for_members(waits_for_);
+  say_go();
+  say_no_more_steps();
+  if (!copies_.empty()) around_->mail.broadcast(protocol::copy_plan{copies_});
+  if (change_wanted_) want_change();
+}
+
+void coordinator_state::say_go() {
   around_->mail.broadcast(
       protocol::go{{without_parameters_.begin(), without_parameters_.end()}, validating_ != 0});
+}
+
+void coordinator_state::say_no_more_steps() {
+  notice_.record.step = done_;
+  notice_.last = true;
+  around_->mail.broadcast(notice_);
+}
+
+void coordinator_state::begin_steps() {
+  phase_ = phase::stepping;
+  mark("go", around_->self);
+  say_go();
   if (done_ >= settings().steps) return give_up_step(done_ + 1);
   if (!stop_why_.empty()) return give_up_step(done_ + 1);
   if (!copies_.empty()) around_->mail.broadcast(protocol::copy_plan{copies_});
 }
 
+void coordinator_state::mark(const char* what, member_id who) {
+  if (around_->plan.verdict == "start") return;
+  records().marked({what, around_->plan.find(who)->name, around_->clock.now()});
+}
+
+// Without steps, the plan may end wherever it is: linking it has made its base stable.
+void coordinator_state::want_change() {
+  change_wanted_ = true;
+  if (phase_ != phase::waiting) return;
+  phase_ = phase::changing;
+  caf::anon_send(around_->mail.worker, boundary_reached{around_->plan.number});
+}
+
 // Nothing while others are made: the plan that follows on those begins with what is still to do.
 void coordinator_state::copy(const std::vector<protocol::copy_plan::copy>& copies) {
-  if (phase_ != phase::stepping || !copying_.empty()) return;
+  if (phase_ > phase::stepping || !copying_.empty()) return;
   for (const protocol::copy_plan::copy& c : copies) copying_.insert(c.to);
+  copies_ = copies;
+  if (phase_ < phase::waiting) return;  // told with the sign to begin
   around_->mail.broadcast(protocol::copy_plan{copies});
 }
 
@@ -256,7 +310,7 @@ void coordinator_state::decide(const protocol::step_votes& sums) {
     validating_ = step;
     validation_.clear();
   }
-  unstable_[step] = {last_, computing, around_->plan.number, facts_};
+  unstable_[step] = {last_, computing, around_->plan.number, facts_, {}};
   if (last) phase_ = ends ? phase::ending : phase::changing;
   around_->reached(protocol_point::decided, step);
   around_->mail.broadcast(notice_, sent_mark{protocol_point::commit_sent, step});
@@ -295,7 +349,9 @@ void coordinator_state::announce_stable(std::uint64_t upto) {
 }
 
 void coordinator_state::announce(const committed_step& step) {
-  records().committed(step, [me = self_, at = step.record.step](status s) {
+  committed_step told = step;
+  told.at = around_->clock.now();
+  records().committed(told, [me = self_, at = step.record.step](status s) {
     if (!s) return caf::anon_send(me, trouble{s.failure()});
     caf::anon_send(me, line_written{at});
   });
@@ -325,6 +381,10 @@ void coordinator_state::stop(const std::string& why) {
   if (!stop_why_.empty() || phase_ > phase::stepping) return;  // the same notice, or ending anyway
   stop_why_ = why;
   records().asked_to_stop(done_, why);
+  if (phase_ == phase::waiting) {  // nothing is under way
+    phase_ = phase::ending;
+    return end_if_complete();
+  }
   if (phase_ == phase::stepping) {
     actor_->delayed_send(self_, settings().patience, patience_over{done_ + 1});
   }
@@ -333,9 +393,7 @@ void coordinator_state::stop(const std::string& why) {
 void coordinator_state::give_up_step(std::uint64_t step) {
   if (phase_ != phase::stepping || done_ + 1 != step) return;  // it was decided in time
   phase_ = phase::ending;
-  notice_.record.step = done_;
-  notice_.last = true;
-  around_->mail.broadcast(notice_);
+  say_no_more_steps();
   end_if_complete();
 }
 

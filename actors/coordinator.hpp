@@ -2,15 +2,17 @@
 // recorded, and ends the run in order, with validation and a save. There is one in every process;
 // it is awake in the member that the plan names. Its monitor writes what is told to the outside.
 //
-//   gathering --all ready--> stepping --record with `last`--> ending --stable, written,
+//   gathering --all ready, and enough--> stepping --record with `last`--> ending --stable, written,
 //   validated--> saving --all shares--> closing --records complete--> farewell
 //
+// With too few members it waits behind gathering, without a step, for a plan with more.
 // A notice to stop makes the next record the last one; a step that takes longer than the patience
 // is given up instead, and the version before it is saved.
 #pragma once
 
 #include <caf/all.hpp>
 #include <functional>
+#include <optional>
 
 #include "actors/generation_context.hpp"
 #include "actors/recorder.hpp"
@@ -44,6 +46,8 @@ struct coordinator_start {
   starting_point from;
   world_change how;                               // the world came to a later plan
   std::vector<protocol::copy_plan::copy> copies;  // to be made while steps go on
+  std::string waits_for;  // more members, in words: no step is begun in this plan; "": for nobody
+  std::optional<std::chrono::nanoseconds> waited;  // so long, until this plan
 };
 
 caf::actor spawn_coordinator(caf::event_based_actor* parent, shared_context around,

@@ -23,6 +23,8 @@ std::string_view reason(int code) {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 409:
+      return "Conflict";
     case 413:
       return "Content Too Large";
     case 503:

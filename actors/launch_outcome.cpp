@@ -35,7 +35,7 @@ std::string short_end(worker_end end) {
 
 launch_outcome::launch_outcome(std::vector<launched_worker> workers, std::string host,
                                launch_patience patience, const restart_rule& restarts)
-    : host_(std::move(host)), patience_(patience), running_(workers.size()) {
+    : host_(std::move(host)), patience_(patience), restarts_(restarts), running_(workers.size()) {
   for (launched_worker& w : workers) {
     workers_.push_back({.about = std::move(w), .budget = restart_budget(restarts)});
   }
@@ -102,6 +102,11 @@ void launch_outcome::ended(std::size_t worker, worker_end end, time_since_start 
 
   const manner how = manner_of(end);
   const bool goes_on = member_runs();
+  // With a plan that names it, it ends with all others.
+  const bool with_all = how == manner::orderly && w.in_plan == standing::in;
+  if (std::exchange(w.leaving, false) && goes_on && !with_all) {
+    return left(w, {worker, w.about.process, end, how, w.told, true, !ending_ && !noticed_}, now);
+  }
   // Who left by a plan, or was refused: neither is needed by those who are in.
   const bool outlived = goes_on && ((how == manner::orderly && w.in_plan != standing::in) ||
                                     (how == manner::lasting && is_useless(w)));
@@ -120,6 +125,20 @@ void launch_outcome::ended(std::size_t worker, worker_end end, time_since_start 
   // A world that ends does so one worker after the other: who ended with 69 may not be the last.
   const bool calm = !end.by_signal && end.number == too_few;
   plan_restart(worker, what, now, calm);
+}
+
+// It was not needed any more, however it ended.
+void launch_outcome::left(state& w, const past_end& how, time_since_start now) {
+  ends_.push_back(how);
+  if (ending_ || noticed_) return;
+  const bool in_order = !how.end.by_signal && how.end.number == ok;
+  news_.push_back(fmt::format("{} (process {}) {}", w.about.name, how.process,
+                              in_order ? std::string("has left")
+                                       : short_end(how.end) + " on its way out; it is not "
+                                                              "started again for that"));
+  if (!w.wanted) return;
+  w.ordered = true;
+  w.restart_at = now;
 }
 
 void launch_outcome::plan_restart(std::size_t worker, const std::string& what, time_since_start now,
@@ -148,8 +167,13 @@ std::vector<std::size_t> launch_outcome::restarts_due(time_since_start now) cons
 void launch_outcome::restarted(std::size_t worker, int process) {
   state& w = workers_.at(worker);
   ensure(!w.running && w.restart_at, "a worker was started again that was not to be");
-  news_.push_back(fmt::format("{} (process {}) {}; started again as process {} ({})", w.about.name,
-                              w.about.process, short_end(*w.last_end), process, w.budget.words()));
+  if (std::exchange(w.ordered, false)) {
+    news_.push_back(fmt::format("{} started as process {}", w.about.name, process));
+  } else {
+    news_.push_back(fmt::format("{} (process {}) {}; started again as process {} ({})",
+                                w.about.name, w.about.process, short_end(*w.last_end), process,
+                                w.budget.words()));
+  }
   w.restart_at.reset();
   w.about.process = process;
   w.running = w.replaces = true;
@@ -164,6 +188,47 @@ void launch_outcome::not_restarted(std::size_t worker, const std::string& why,
   const std::size_t before = news_.size();
   plan_restart(worker, what, now, true);
   if (news_.size() == before) news_.push_back(what);
+}
+
+// --- what a person asked for ---
+
+std::vector<slot_now> launch_outcome::slots() const {
+  std::vector<slot_now> all;
+  for (const state& w : workers_) {
+    all.push_back({.name = w.about.name,
+                   .wanted = w.wanted,
+                   .running = w.running,
+                   .leaving = w.leaving,
+                   .waits = w.restart_at.has_value()});
+  }
+  return all;
+}
+
+void launch_outcome::add(const launched_worker& worker) {
+  workers_.push_back({.about = worker,
+                      .budget = restart_budget(restarts_),
+                      .running = false,
+                      .in_plan = standing::out,
+                      .wanted = false});
+}
+
+std::vector<std::size_t> launch_outcome::take_on(const world_order& asked, time_since_start now) {
+  std::vector<std::size_t> to_tell;
+  for (const std::size_t i : asked.leave) {
+    state& w = workers_.at(i);
+    w.wanted = false;
+    w.restart_at.reset();
+    if (w.running && !std::exchange(w.leaving, true)) to_tell.push_back(i);
+  }
+  for (const std::size_t i : asked.start) {
+    state& w = workers_.at(i);
+    w.wanted = true;
+    if (w.running) continue;  // it is followed once it has left
+    w.budget = restart_budget(restarts_);
+    w.ordered = true;
+    w.restart_at = now;
+  }
+  return to_tell;
 }
 
 std::vector<std::string> launch_outcome::take_news() { return std::exchange(news_, {}); }

@@ -15,6 +15,9 @@
 // within milliseconds, as when a machine runs out of memory, would start the dead of one wave again
 // one for the other.
 //
+// Who leaves because a person asked for it goes alone: its end is no loss and no end of the run,
+// its slot stays empty until somebody wants it again.
+//
 // The last words name the *first cause*: a worker killed by a signal or ended with a code of its
 // own, not one that ended with 69 because of it, whichever the system reported first. The loss of a
 // worker that the world outlived is no cause.
@@ -27,6 +30,7 @@
 #include <vector>
 
 #include "actors/restart_budget.hpp"
+#include "actors/world_order.hpp"
 #include "config/base/clock.hpp"
 
 namespace troupe::actors {
@@ -78,6 +82,13 @@ class launch_outcome {
   // What became of a restart that was due.
   void restarted(std::size_t worker, int process);
   void not_restarted(std::size_t worker, const std::string& why, time_since_start now);
+
+  // What a person asked for (world_order). One more slot, still empty; then the order, which
+  // returns whose processes are to be told to leave.
+  std::vector<slot_now> slots() const;
+  void add(const launched_worker& worker);
+  std::vector<std::size_t> take_on(const world_order& asked, time_since_start now);
+  bool stops() const { return noticed_ || ending_.has_value(); }
   bool over() const { return running_ == 0; }
 
   std::vector<std::string> take_news();  // lines to be said now
@@ -96,6 +107,9 @@ class launch_outcome {
     bool replaces = false;  // this process took the place of an earlier one
     bool told = false;      // by the launcher, because the run is ending
     bool killed = false;
+    bool wanted = true;    // a slot of the world as a person wants it
+    bool leaving = false;  // this process was told to leave alone
+    bool ordered = false;  // its start was asked for, and makes up for nothing
     std::optional<worker_end> last_end = {};
     std::optional<time_since_start> restart_at = {};
   };
@@ -117,6 +131,7 @@ class launch_outcome {
   bool is_useless(const state& w) const { return w.replaces && w.in_plan != standing::in; }
   bool member_runs() const;
   void forget_what_was_made_up_for();
+  void left(state& w, const past_end& how, time_since_start now);
   void plan_restart(std::size_t worker, const std::string& what, time_since_start now, bool calm);
   void begin_to_end(time_since_start now, time_since_start patience);
   time_since_start tell_at(const state& w) const;
@@ -131,6 +146,7 @@ class launch_outcome {
   std::vector<std::string> news_;
   std::string host_;
   launch_patience patience_;
+  restart_rule restarts_;
   std::size_t running_;
   bool interrupted_ = false, noticed_ = false, leave_now_ = false;
   struct ending {

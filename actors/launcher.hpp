@@ -6,8 +6,11 @@
 //
 // TERM, INT, USR1, USR2 and HUP (unless it was ignored at the start, as under nohup) mean: leave
 // politely. The same again is the same notice, because batch systems send it twice; only a second
-// INT means leave now. What follows from a worker's end is decided in launch_outcome; a process
-// that takes the place of a lost one is started like it, with some further words that say so.
+// INT means leave now. What people ask for with `troupe scale` and `troupe drain` comes
+// through the command box; world_order decides it, and it is carried out before it is answered.
+// Single workers are told over a line of their own. What follows from a worker's end is decided in
+// launch_outcome; a process that takes the place of a lost one is started like it, with some
+// further words that say so.
 #pragma once
 
 #include <functional>
@@ -16,7 +19,9 @@
 #include <utility>
 #include <vector>
 
+#include "actors/command_box.hpp"
 #include "actors/launch_outcome.hpp"
+#include "actors/launcher_line.hpp"
 #include "config/base/ids.hpp"
 
 namespace troupe::actors {
@@ -33,6 +38,7 @@ struct worker_start {
 struct life_in_plan {
   std::string name;  // of its slot
   incarnation life;
+  bool coordinates = false;
 };
 
 struct launcher_hooks {
@@ -45,6 +51,11 @@ struct launcher_hooks {
   std::function<incarnation()> next_life = {};
   std::function<std::optional<std::vector<life_in_plan>>()> newest_plan = {};
   std::function<void(const std::string& line)> say = {};  // empty: to stderr
+  // Where people ask for more or fewer workers; nothing: they cannot. Outlives the call.
+  const command_box* commands = nullptr;
+  size_limits limits = {};
+  // The start of one more worker, in a slot behind the last one, in a world of so many.
+  std::function<worker_start(std::size_t slot, std::uint64_t workers)> one_more = {};
 };
 
 // Starts all workers, and lost ones again, and returns the run's exit code when the last of them

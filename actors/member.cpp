@@ -41,7 +41,11 @@ bool member::turn() {
 }
 
 void member::ask_to_stop(const std::string& why, bool whole_run) {
-  if (worker_) caf::anon_send(worker_, stop_asked{why, whole_run});
+  if (worker_) caf::anon_send(worker_, stop_asked{why, whole_run, false});
+}
+
+void member::ask_to_leave(const std::string& why) {
+  if (worker_) caf::anon_send(worker_, stop_asked{why, false, true});
 }
 
 }  // namespace troupe::actors

@@ -43,6 +43,8 @@ class member {
   std::optional<time_since_start> next_timer() const { return loop_->next_timer(); }
   // The whole run is to stop, or this member alone to leave it.
   void ask_to_stop(const std::string& why, bool whole_run);
+  // This member is to leave the world by a plan without it, and to end with 0.
+  void ask_to_leave(const std::string& why);
 
   const std::optional<ending>& ended() const { return ended_; }
   loop& driver() { return *loop_; }

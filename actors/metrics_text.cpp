@@ -168,6 +168,13 @@ void add_world(exposition& e, const world_status& s) {
       e.sample(*m.busy_ratio, {{"member", slot(m)}});
     }
   }
+  e.family("troupe_member_slowdown_ratio", "gauge",
+           "Own work of the newest steps over the other members' median.");
+  for (const member_status& m : s.members) {
+    if (m.slowdown && m.state != member_state::lost) {
+      e.sample(*m.slowdown, {{"member", slot(m)}});
+    }
+  }
   e.family("troupe_member_restarts_total", "counter", "New lives in this slot.");
   for (const member_status& m : s.members) e.count(m.restarts, {{"member", slot(m)}});
   e.family("troupe_device_memory_bytes", "gauge", "Memory of the member's device by use.");

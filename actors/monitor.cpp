@@ -83,6 +83,8 @@ status monitor::step(const committed_step& committed, double seconds) {
   record.generation = committed.plan.value;
   record.skipped = decided.skip;
   record.seconds = seconds;
+  const bool known = committed.at > time_since_start();
+  record.mono = std::max(0.0, known ? mono_at(committed.at) : events_.mono());
   const bool there = decided.step <= steps_.last_step();
   if (status added = steps_.add(record); !added) return added.failure();
   const bool first = decided.step > counted_;
@@ -111,6 +113,10 @@ status monitor::step(const committed_step& committed, double seconds) {
                shown.utilization);
   if (!there && !under_way_.empty()) {
     if (status told = write_recovered(decided.step); !told) return told.failure();
+  }
+  if (trace_) {
+    trace_->marks.push_back({"committed", world_.coordinator, record.mono});
+    if (status written = write_trace(); !written) return written.failure();
   }
   board_.publish();
   if (due) {

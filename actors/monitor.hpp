@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/change_trace.hpp"
 #include "actors/console.hpp"
 #include "actors/protocol/decision.hpp"
 #include "actors/recorder.hpp"
@@ -22,6 +23,7 @@
 #include "actors/report.hpp"
 #include "actors/run_directory.hpp"
 #include "actors/status_board.hpp"
+#include "actors/straggler_watch.hpp"
 #include "actors/validation.hpp"
 #include "config/base/clock.hpp"
 #include "model/checkpoint/save.hpp"
@@ -38,9 +40,10 @@ struct monitor_settings {
 struct world_facts {
   std::uint64_t number = 0;
   std::uint64_t members = 1, computing = 1;
-  std::string plan_hash;  // "" where there is no chain of plans
-  std::string plan_line;  // for people
-  std::string reason;     // in words
+  std::string plan_hash;    // "" where there is no chain of plans
+  std::string plan_line;    // for people
+  std::string reason;       // in words
+  std::string coordinator;  // its name
 };
 
 class monitor {
@@ -69,8 +72,14 @@ class monitor {
   status goes_on(std::uint64_t from_step, const world_facts& world, const world_change& how);
   status step(const committed_step& committed, double seconds);
   status validated(std::uint64_t step, const validation_result& measured);
+  status world_asked_for(const std::string& asked, std::uint64_t from, std::uint64_t to);
+  // More of what happened on the way to the plan in force.
+  void marked(const world_change::mark& what);
+  status waits_for_members(const std::string& why);
+  status members_are_here(double seconds);
+  status straggles(std::uint64_t step, const std::string& member, const straggler& how);
   status told_to_stop(std::uint64_t step, const std::string& signal);
-  // `when` it was noticed and when it was heard of, by this process's clock.
+  // `when` it was noticed, by this process's clock.
   status member_lost(const std::string& member, const std::string& how, time_since_start when);
   void heard_of(const std::string& member, time_since_start when) { heard_[member] = when; }
   status weights_not_finite(std::uint64_t step, const std::string& layer);
@@ -94,8 +103,9 @@ class monitor {
   void take_over(std::uint64_t from_step);
   status tell_change(std::uint64_t from_step, const world_facts& world, const world_change& how);
   void count_cause(std::uint64_t from_step, const world_change& how);
-  status write_loss(std::uint64_t recovery, const std::string& member, const std::string& how,
-                    time_since_start when);
+  status write_loss(std::uint64_t recovery, const world_change::lost_member& lost);
+  void begin_trace(const world_facts& world, const world_change& how);
+  status write_trace();
   status write_recovered(std::uint64_t step);
   void count(const step_record& record);
   double mono_at(time_since_start when) const;
@@ -124,6 +134,12 @@ class monitor {
   std::vector<recovery> under_way_;
   std::map<std::uint64_t, run_history::validation> validations_;  // that have their lines, by step
   std::map<std::string, time_since_start> heard_;
+  std::optional<change_trace> trace_;  // of the plan in force, until its first step
+  struct slow_member {
+    double named = 0;  // [s], the last time
+    bool said = false;
+  };
+  std::map<std::string, slow_member> slow_;
   std::map<std::string, std::uint64_t> losses_told_;  // member, and the recovery it stands under
   double line_seconds_ = 0;                           // since the last progress line
   std::uint64_t line_tokens_ = 0, line_steps_ = 0;

@@ -35,11 +35,16 @@ status monitor::goes_on(std::uint64_t from_step, const world_facts& world,
   if (how.step_redone) ++report_.steps_redone;
   count_cause(from_step, how);
   if (status told = tell_change(from_step, world, how); !told) return told.failure();
+  if (trace_) {  // no step was committed under the plan before
+    if (status written = write_trace(); !written) return written.failure();
+  }
+  begin_trace(world, how);
   recovery r;
   r.id = r.to = world.number;
   r.from = world.number - 1;  // plans are numbered without a gap
   for (const world_change::lost_member& m : how.lost) r.lost.push_back(m.name);
   r.step_redone = how.step_redone;
+  r.reason = world.reason;
   if (how.lost.empty()) return new_generation(from_step, world, &r);
   // Not known is 0: then the time begins here.
   r.noticed = how.noticed > time_since_start() ? mono_at(how.noticed) : events_.mono();
@@ -103,7 +108,9 @@ status monitor::tell_change(std::uint64_t from_step, const world_facts& world,
   for (const world_change::lost_member& m : how.lost) {
     const auto told = losses_told_.find(m.name);
     if (told != losses_told_.end() && told->second == world.number) continue;
-    if (status written = write_loss(world.number, m.name, m.how, how.noticed); !written) {
+    world_change::lost_member lost = m;
+    if (lost.noticed == time_since_start()) lost.noticed = how.noticed;
+    if (status written = write_loss(world.number, lost); !written) {
       return written.failure();
     }
   }
@@ -114,7 +121,10 @@ status monitor::tell_change(std::uint64_t from_step, const world_facts& world,
       screen_->event(fmt::format("{} {} at step {}; generation {}: {}", member, words, from_step,
                                  world.number, world.plan_line));
       json_line line = events_.begin(event);
-      line.text("member", member).u64("generation", world.number).u64("step", from_step);
+      line.text("member", member)
+          .u64("generation", world.number)
+          .u64("step", from_step)
+          .text("reason", world.reason);
       if (!how.lost.empty()) line.u64("recovery", world.number);
       if (status written = events_.write(line); !written) return written.failure();
     }
@@ -122,6 +132,12 @@ status monitor::tell_change(std::uint64_t from_step, const world_facts& world,
   };
   if (status told = tell("member_left", "left", how.left); !told) return told.failure();
   return tell("member_joined", "joined", how.joined);
+}
+
+status monitor::world_asked_for(const std::string& asked, std::uint64_t from, std::uint64_t to) {
+  json_line line = events_.begin("command");
+  line.text("asked", asked).u64("from", from).u64("to", to);
+  return events_.write(line);
 }
 
 status monitor::new_generation(std::uint64_t from_step, const world_facts& world,
@@ -167,12 +183,13 @@ status monitor::member_lost(const std::string& member, const std::string& how,
   if (!first && told->second == recovery) return done{};
   told->second = recovery;
   board_.enter(run_state::recovering, fmt::format("lost {}: {}", member, how));
-  return write_loss(recovery, member, how, when);
+  return write_loss(recovery, {member, how, when, {}});
 }
 
 // detect_ms: from its last sign of life to the notice, so no less than the time since the fault.
-status monitor::write_loss(std::uint64_t recovery, const std::string& member,
-                           const std::string& how, time_since_start when) {
+// Who took the coordinator's role over has had no heartbeats told, but has noticed itself.
+status monitor::write_loss(std::uint64_t recovery, const world_change::lost_member& lost) {
+  const auto& [member, how, when, heard_there] = lost;
   screen_->event(fmt::format("lost {}: {}", member, how));
   board_.lost_member(loss_kind_of(how));
   board_.publish();
@@ -182,9 +199,12 @@ status monitor::write_loss(std::uint64_t recovery, const std::string& member,
       .text("noticed", how)
       .u64("recovery", recovery)
       .u64("generation", recovery - 1);
+  time_since_start last = heard_there;
   if (const auto heard = heard_.find(member); heard != heard_.end() && heard->second <= when) {
-    line.number("detect_ms",
-                std::chrono::duration<double, std::milli>(when - heard->second).count());
+    last = std::max(last, heard->second);
+  }
+  if (last > time_since_start() && last <= when) {
+    line.number("detect_ms", std::chrono::duration<double, std::milli>(when - last).count());
   }
   heard_.erase(member);
   return events_.write(line);
@@ -210,6 +230,106 @@ status monitor::write_recovered(std::uint64_t step) {
   }
   under_way_.clear();
   return done{};
+}
+
+// --- traces ---
+
+void monitor::begin_trace(const world_facts& world, const world_change& how) {
+  change_trace& t = trace_.emplace();
+  t.run = directory_->run_id();
+  t.number = world.number;
+  t.reason = world.reason;
+  const auto mono = [this](time_since_start when) {
+    return when > time_since_start() ? std::max(0.0, mono_at(when)) : 0.0;
+  };
+  for (const world_change::lost_member& m : how.lost) {
+    t.lost.push_back({m.name, m.how, mono(m.heard), mono(m.noticed)});
+  }
+  for (const world_change::mark& m : how.marks) t.marks.push_back({m.what, m.who, mono(m.when)});
+}
+
+void monitor::marked(const world_change::mark& what) {
+  if (trace_) trace_->marks.push_back({what.what, what.who, mono_at(what.when)});
+}
+
+// For people only, so a trace that cannot be written is no trouble of the run.
+status monitor::write_trace() {
+  constexpr std::size_t most = 64;
+  const change_trace t = std::move(*trace_);
+  trace_.reset();
+  const std::string folder = directory_->file("traces");
+  (void)files_->make_directory(folder);
+  result<std::unique_ptr<file>> to =
+      files_->open(join_path(folder, file_of(t)), open_mode::truncate);
+  if (!to) return done{};
+  const std::string text = to_json(t);
+  (void)(*to)->write_at(0, std::as_bytes(std::span(text)));
+  const result<std::vector<directory_entry>> there = files_->list(folder);
+  if (!there) return done{};
+  std::vector<std::string> names;
+  for (const directory_entry& e : *there) names.push_back(e.name);
+  for (const std::string& old : surplus_traces(std::move(names), most)) {
+    (void)files_->remove(join_path(folder, old));
+  }
+  return done{};
+}
+
+// --- waiting and slowness ---
+
+status monitor::waits_for_members(const std::string& why) {
+  screen_->event("the run waits for " + why);
+  board_.enter(run_state::waiting, "for " + why);
+  board_.publish();
+  json_line line = events_.begin("waiting");
+  line.u64("generation", world_.number)
+      .u64("step", base_)
+      .u64("computing", world_.computing)
+      .text("reason", why);
+  return events_.write(line);
+}
+
+status monitor::members_are_here(double seconds) {
+  screen_->event(fmt::format("the run goes on with {} workers after a wait of {}", world_.computing,
+                             short_duration(std::chrono::duration<double>(seconds))));
+  board_.enter(run_state::training);
+  board_.publish();
+  json_line line = events_.begin("waited");
+  line.u64("generation", world_.number)
+      .u64("step", base_)
+      .u64("computing", world_.computing)
+      .number("seconds", seconds);
+  return events_.write(line);
+}
+
+// One that comes and goes is told of once a minute; the metric shows it all the time.
+status monitor::straggles(std::uint64_t step, const std::string& member, const straggler& how) {
+  constexpr double again = 60;
+  const auto [known, first] = slow_.try_emplace(member);
+  const double time = events_.mono();
+  if (how.over && !std::exchange(known->second.said, false)) return done{};
+  if (!how.over) {
+    if (!first && time - known->second.named < again) return done{};
+    known->second = {time, true};
+  }
+  const std::string reason =
+      how.over ? fmt::format("{} is as fast as the others again", member)
+               : fmt::format(
+                     "{} is slow: its own work takes {:.1f} times as long as the others' "
+                     "({:.1f} ms a step, not {:.1f}), most of it in {}; the others wait "
+                     "for it",
+                     member, how.ratio, 1e3 * how.work, 1e3 * how.others, how.phase);
+  screen_->event(reason);
+  json_line line = events_.begin("straggler");
+  line.text("member", member)
+      .boolean("over", how.over)
+      .u64("step", step)
+      .u64("generation", world_.number)
+      .text("phase", how.phase)
+      .number("ratio", how.ratio)
+      .number("work_ms", 1e3 * how.work)
+      .number("others_ms", 1e3 * how.others)
+      .text("reason", reason);
+  return events_.write(line);
 }
 
 double monitor::mono_at(time_since_start when) const {

@@ -89,6 +89,7 @@ world_facts record_writer::facts_of(const protocol::plan& p) const {
   facts.plan_hash = plan_hash(print_plan(p));
   facts.plan_line = settings_.plan_line(p);
   facts.reason = p.reason;
+  if (const protocol::plan_member* m = p.find(p.coordinator)) facts.coordinator = m->name;
   return facts;
 }
 
@@ -164,6 +165,21 @@ void record_writer::note_facts(const committed_step& step) {
   }
 }
 
+// Steps of an earlier plan, told again, have no facts.
+status record_writer::note_speeds(const committed_step& step) {
+  if (step.facts.empty() || step.plan != recorded_plan_.number) return done{};
+  for (const straggler& one : speeds_.step(recorded_plan_, step.facts)) {
+    const protocol::plan_member* m = recorded_plan_.find(one.who);
+    if (status said = told_->straggles(step.record.step, m->name, one); !said) {
+      return said.failure();
+    }
+  }
+  for (member_status& seen : told_->board().facts().members) {
+    seen.slowdown = speeds_.ratio(member_id{seen.id});
+  }
+  return done{};
+}
+
 void record_writer::committed(const committed_step& step, answer then) {
   const time_since_start now = clock_.now();
   const double seconds = std::chrono::duration<double>(now - last_commit_).count();
@@ -180,7 +196,8 @@ void record_writer::committed(const committed_step& step, answer then) {
           return done{};
         }
         note_facts(step);
-        return m.step(step, seconds);
+        if (status said = m.step(step, seconds); !said) return said.failure();
+        return note_speeds(step);
       },
       std::move(then));
 }
@@ -191,6 +208,11 @@ void record_writer::validated(std::uint64_t step, double loss, double tokens) {
 
 void record_writer::asked_to_stop(std::uint64_t step, const std::string& why) {
   tell([step, why](monitor& m) { return m.told_to_stop(step, why); });
+}
+
+void record_writer::world_asked_for(const std::string& asked, std::uint64_t from,
+                                    std::uint64_t to) {
+  tell([asked, from, to](monitor& m) { return m.world_asked_for(asked, from, to); });
 }
 
 void record_writer::save_begins(std::uint64_t step) {
@@ -242,6 +264,21 @@ void record_writer::visitor_refused(const std::string& why) {
 // Also where somebody else keeps the records: whoever collects may not coordinate yet.
 void record_writer::change_waits(const std::string& why) {
   worker_.add([this, why] { screen_.event("waiting for the next plan: " + why); });
+}
+
+void record_writer::marked(const world_change::mark& what) {
+  tell([what](monitor& m) -> status {
+    m.marked(what);
+    return done{};
+  });
+}
+
+void record_writer::waits_for_members(const std::string& why) {
+  tell([why](monitor& m) { return m.waits_for_members(why); });
+}
+
+void record_writer::members_are_here(double seconds) {
+  tell([seconds](monitor& m) { return m.members_are_here(seconds); });
 }
 
 void record_writer::finished(std::uint64_t step, exit_code code, const std::string&, answer then) {

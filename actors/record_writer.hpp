@@ -17,6 +17,7 @@
 #include "actors/loop_post.hpp"
 #include "actors/monitor.hpp"
 #include "actors/recorder.hpp"
+#include "actors/straggler_watch.hpp"
 
 namespace troupe::actors {
 
@@ -59,8 +60,14 @@ class record_writer final : public recorder {
   void member_lost(member_id who, const std::string& how) override;
   void visitor_refused(const std::string& why) override;
   void change_waits(const std::string& why) override;
+  void marked(const world_change::mark& what) override;
+  void waits_for_members(const std::string& why) override;
+  void members_are_here(double seconds) override;
   void finished(std::uint64_t step, exit_code code, const std::string& why, answer then) override;
   void heard_of(member_id who, const protocol::heartbeat& what) override;
+
+  // A person wants another number of workers, as the launcher has told everybody.
+  void world_asked_for(const std::string& asked, std::uint64_t from, std::uint64_t to);
 
   // A plan is in force whose coordinator is somebody else: closes the records and forgets what is
   // told until the next started() or goes_on(). Called as often as anybody likes.
@@ -79,6 +86,7 @@ class record_writer final : public recorder {
   bool has_role();
   void close_records();
   void note_facts(const committed_step& step);
+  status note_speeds(const committed_step& step);
 
   console& screen_;
   const clock_source& clock_;
@@ -94,6 +102,7 @@ class record_writer final : public recorder {
   std::optional<error> failed_;
   protocol::plan recorded_plan_;
   time_since_start last_line_{}, last_shown_{};
+  straggler_watch speeds_;
   double save_began_ = 0;
 };
 

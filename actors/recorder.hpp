@@ -22,6 +22,7 @@ struct committed_step {
   std::uint32_t world = 0;  // members that computed
   generation plan;
   std::map<member_id, protocol::step_facts> facts;
+  time_since_start at{};  // by the clock of who says it; 0: not known
 };
 
 // How the world came from one plan to the next, as the coordinator of the next one knows it.
@@ -29,6 +30,14 @@ struct world_change {
   struct lost_member {
     std::string name;  // "worker-2"
     std::string how;   // it was noticed, in words
+    // When it was noticed here, and heard of last; 0: not known.
+    time_since_start noticed{}, heard{};
+  };
+  // Something that happened on the way from one plan to the next.
+  struct mark {
+    std::string what;  // "promised"
+    std::string who;   // name of a member
+    time_since_start when{};
   };
   std::vector<lost_member> lost;
   std::vector<std::string> joined, left;  // names
@@ -36,6 +45,7 @@ struct world_change {
   // By this process's clock: the first evidence of the loss or wish, and the last survivor's
   // promise.
   time_since_start noticed{}, unblocked{};
+  std::vector<mark> marks;  // in their order, until the plan was adopted
 };
 
 class recorder {
@@ -63,6 +73,11 @@ class recorder {
   virtual void visitor_refused(const std::string& why) = 0;
   // Something that keeps a change of plans waiting, in words.
   virtual void change_waits(const std::string& why) = 0;
+  // More of what happened on the way, behind goes_on().
+  virtual void marked(const world_change::mark& what) = 0;
+  // No step is begun until more members are there, and then one is, after so many seconds.
+  virtual void waits_for_members(const std::string& why) = 0;
+  virtual void members_are_here(double seconds) = 0;
   // The last words; answered when everything is written.
   virtual void finished(std::uint64_t step, exit_code code, const std::string& why,
                         answer then) = 0;

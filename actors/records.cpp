@@ -33,6 +33,7 @@ std::string print(const step_record& r) {
       .u64("generation", r.generation)
       .boolean("skipped", r.skipped)
       .number("seconds", r.seconds);
+  if (r.mono >= 0) line.number("mono", r.mono);
   return line.finish();
 }
 
@@ -49,7 +50,9 @@ class own_line {
               word(",\"generation\":") && number(r.generation) && word(",\"skipped\":");
     if (!ok) return std::nullopt;
     r.skipped = word("true");
-    ok = (r.skipped || word("false")) && word(",\"seconds\":") && number(r.seconds) && rest_ == "}";
+    ok = (r.skipped || word("false")) && word(",\"seconds\":") && number(r.seconds);
+    if (ok && word(",\"mono\":")) ok = number(r.mono) && r.mono >= 0;
+    ok = ok && rest_ == "}";
     return ok ? std::optional(r) : std::nullopt;
   }
 
@@ -87,6 +90,7 @@ result<step_record> parse(std::string_view line, const std::string& where) {
   r.generation = fields.u64("generation");
   r.skipped = fields.boolean("skipped");
   r.seconds = fields.number("seconds");
+  if (fields.has("mono")) r.mono = fields.number("mono");
   if (status whole = fields.finish(); !whole) return whole.failure();
   return r;
 }

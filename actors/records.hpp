@@ -28,8 +28,9 @@ struct step_record {
   std::uint64_t generation = 0;
   bool skipped = false;
   double seconds = 0;
+  double mono = -1;  // [s since the start], when it was committed; below 0: not known
 
-  // Everything that the bits decide: all but world, generation and seconds.
+  // Everything that the bits decide: all but world, generation and times.
   bool same_bits(const step_record& other) const;
 };
 

@@ -32,7 +32,8 @@ void put_fields(json_writer& to, const recovery& r) {
       .u64("step", r.step)
       .boolean("step_redone", r.step_redone)
       .number("unblock_ms", r.unblock_ms)
-      .number("recover_ms", r.recover_ms);
+      .number("recover_ms", r.recover_ms)
+      .text("reason", r.reason);
 }
 
 std::string to_json(const report& r) {

@@ -74,6 +74,7 @@ recovery recovery_in(const event_fields& e) {
   r.step = e.u64("step");
   r.unblock_ms = e.number("unblock_ms");
   r.recover_ms = e.number("recover_ms");
+  r.reason = e.text("reason");
   return r;
 }
 

@@ -31,6 +31,7 @@ struct recovery {
   double unblock_ms = 0;           // until the last survivor was free
   double recover_ms = 0;
   double noticed = 0;  // [s since the start]
+  std::string reason = {};  // in words
 };
 
 struct run_history {

@@ -63,6 +63,7 @@ void status_board::plan(std::uint64_t generation, std::string line,
       m.step = before->step;
       m.heard = before->heard;
       m.busy_ratio = before->busy_ratio;
+      m.slowdown = before->slowdown;
       for (const memory_kind kind : {memory_kind::activations, memory_kind::other}) {
         m.memory_bytes[kind] = before->memory_bytes[kind];
       }

@@ -51,6 +51,9 @@ std::shared_ptr<const world_status> status_server::newest() const {
 
 http_response status_server::answer(const http_request& request) const {
   if (request.path == "/api/stop") return answer_stop(request);
+  if (request.path.starts_with("/api/scale/") || request.path.starts_with("/api/drain/")) {
+    return answer_order(request);
+  }
   if (request.method != "GET" && request.method != "HEAD") {
     return plain(405, "only GET is answered here");
   }
@@ -70,11 +73,34 @@ http_response status_server::answer(const http_request& request) const {
   return plain(404, "there are /metrics, /api/status, /healthz and /");
 }
 
+bool status_server::has_secret(const http_request& request) const {
+  const auto secret = request.headers.find("x-troupe-secret");
+  return !hooks_.secret.empty() && secret != request.headers.end() &&
+         same_secret(secret->second, hooks_.secret);
+}
+
+http_response status_server::answer_order(const http_request& request) const {
+  if (request.method != "POST") return plain(405, "POST, with the run's secret");
+  if (!hooks_.order || !has_secret(request)) {
+    return plain(403, "the header X-Troupe-Secret does not hold this run's secret");
+  }
+  std::string words = request.path.substr(std::string_view("/api/").size());
+  words[words.find('/')] = ' ';
+  const auto answer = hooks_.order(words);
+  if (!answer) return plain(503, answer.failure().message);
+  if (!*answer) {
+    return plain(503,
+                 "the launcher of this run is not on the machine of its coordinator; ask where "
+                 "the launcher runs");
+  }
+  const command_answer& said = **answer;
+  if (said.code == exit_code::ok) return plain(202, said.words);
+  return plain(said.code == exit_code::usage ? 400 : 409, said.words);
+}
+
 http_response status_server::answer_stop(const http_request& request) const {
   if (request.method != "POST") return plain(405, "POST, with the run's secret");
-  const auto secret = request.headers.find("x-troupe-secret");
-  if (hooks_.secret.empty() || !hooks_.stop || secret == request.headers.end() ||
-      !same_secret(secret->second, hooks_.secret)) {
+  if (!hooks_.stop || !has_secret(request)) {
     return plain(403, "the header X-Troupe-Secret does not hold this run's secret");
   }
   hooks_.stop();

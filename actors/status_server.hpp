@@ -1,6 +1,7 @@
 // The port of a run: /metrics for Prometheus, /api/status for scripts, / for people (the table of
-// `troupe status`), /healthz for whoever restarts what is stuck, and POST /api/stop, which needs
-// the run's secret in the header X-Troupe-Secret.
+// `troupe status`), /healthz for whoever restarts what is stuck, and POST /api/stop, /api/scale/N
+// and /api/drain/MEMBER, which need the run's secret in the header X-Troupe-Secret. The last two
+// are passed on to the launcher, which knows the processes.
 //
 // The loop's thread publishes immutable snapshots; pages are made from the newest one when they are
 // asked for, on the server's thread. So no request waits for the training, and the training never
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <string>
 
+#include "actors/command_box.hpp"
 #include "actors/http_server.hpp"
 #include "actors/world_status.hpp"
 
@@ -20,6 +22,8 @@ namespace troupe::actors {
 struct status_server_hooks {
   std::string secret = {};          // "": nobody may stop the run this way
   std::function<void()> stop = {};  // on the server's thread
+  // Asks the run's launcher, if it is on this machine ("scale 4"); on the server's thread.
+  std::function<result<std::optional<command_answer>>(const std::string&)> order = {};
   const clock_source* clock = &real_clock();
 };
 
@@ -37,6 +41,8 @@ class status_server {
   explicit status_server(status_server_hooks hooks) : hooks_(std::move(hooks)) {}
   http_response answer(const http_request& request) const;
   http_response answer_stop(const http_request& request) const;
+  http_response answer_order(const http_request& request) const;
+  bool has_secret(const http_request& request) const;
   std::shared_ptr<const world_status> newest() const;
 
   status_server_hooks hooks_;

@@ -97,7 +97,18 @@ bool training_run::turn() {
       run_stop_passed_on_ = run;
     }
   }
+  if (around_.launcher_says) {
+    while (const auto order = around_.launcher_says()) obey(*order);
+  }
   return member_->turn();
+}
+
+void training_run::obey(const launcher_order& order) {
+  if (const auto* leave = std::get_if<leave_order>(&order)) {
+    return member_->ask_to_leave(leave->why);
+  }
+  const auto& note = std::get<world_note>(order);
+  records_->world_asked_for(note.asked, note.from, note.to);
 }
 
 std::optional<int> training_run::ended() {
@@ -328,6 +339,8 @@ worker_settings training_run::worker_settings_now() const {
   w.virtual_ranks = static_cast<std::uint32_t>(training_.batch.virtual_ranks);
   const auto& f = settings().fault_tolerance;
   w.backups = static_cast<std::uint32_t>(f.backups);
+  w.link_first = std::chrono::milliseconds(100);
+  w.min_members = static_cast<std::uint32_t>(settings().elastic.min_members);
   w.spares = settings().elastic.spare_policy == "none" ? protocol::spare_policy::none
                                                        : protocol::spare_policy::backups;
   w.heartbeat = std::chrono::milliseconds(f.heartbeat_ms);

@@ -17,6 +17,7 @@
 #include "actors/console.hpp"
 #include "actors/fault_hooks.hpp"
 #include "actors/file_run_store.hpp"
+#include "actors/launcher_line.hpp"
 #include "actors/member.hpp"
 #include "actors/model_computation.hpp"
 #include "actors/monitor.hpp"
@@ -56,6 +57,8 @@ struct run_surroundings {
   std::function<int(std::uint64_t)> stop_signal;
   // Does the notice mean the whole run, and not this member alone? Empty: it always does.
   std::function<bool()> stop_means_the_run = {};
+  // What the launcher has to say to this worker, one after another; empty: nothing ever.
+  std::function<std::optional<launcher_order>()> launcher_says = {};
   status_port* port = nullptr;           // where status and metrics are served; nothing: nowhere
   comm::transport* transport = nullptr;  // nothing: this member stays alone
   std::optional<comm::secret> secret = {};
@@ -90,6 +93,7 @@ class training_run {
   result<bool> choose_start();
   result<std::optional<checkpoint::manifest>> choose_checkpoint();
   void make_member();
+  void obey(const launcher_order& order);
   worker_settings worker_settings_now() const;
   coordinator_settings coordinator_settings_now();
   record_writer_settings record_settings();

@@ -18,6 +18,7 @@ void worker_state::begin(caf::event_based_actor* self, const worker_surroundings
   self_ = caf::actor_cast<caf::actor>(self);
   around_ = &around;
   others_.emplace(settings().me, settings().expected);
+  enough_.emplace(settings().min_members, settings().wait_for_members);
   mail_ = std::make_shared<router>(this->self());
   mail_->worker = self_;
   mail_->points = &around.points;
@@ -82,7 +83,9 @@ void worker_state::convene_if_complete() {
   if (!settings().convenes || !start_ || publishing_ || phase_ != phase::meeting) return;
   if (others_->here() - absent_.size() < settings().expected) return;
   publishing_ = true;
-  if (!stop_why_.empty()) return end_with({exit_code::interrupted, stop_why_, false});
+  if (!stop_why_.empty() && !drained_) {
+    return end_with({exit_code::interrupted, stop_why_, false});
+  }
   if (start_->finished) return end_with({exit_code::ok, "the run is finished", false});
   if (settings().expected == 1) return publish_plan();
   around_->coordination.store.judge_probe(settings().me.life.value, members_to_probe(),
@@ -118,7 +121,10 @@ void worker_state::adopt(protocol::plan plan) {
   const protocol::plan_member* me = plan.find(self());
   if (me == nullptr && !stop_why_.empty() && context_) return leave();
   if (me == nullptr || me->life != settings().me.life) {
-    if (!context_) return meet_coordinator_of(plan);  // it has not taken this one in yet
+    if (!context_) {  // of a world that has not taken it in yet
+      if (settings().joins && plan.find(self()) == nullptr) shown(plan);
+      return;
+    }
     const std::string who =
         me == nullptr ? "does not name this member" : "names another process in this member's slot";
     return end_unlisted(
@@ -131,12 +137,14 @@ void worker_state::adopt(protocol::plan plan) {
     if (!next_ || next_->number < plan.number) next_ = std::move(plan);
     return;  // an update or a save still runs
   }
+  note_former(plan);
   const bool announces = plan.coordinator == self() && plan.verdict != "start";
   phase_ = phase::adopting;
   watching_since_ = now();
   mail_->set_coordinator(plan.coordinator);
   if (status opened = open_generation(std::move(plan)); !opened) return fail(opened.failure());
   const protocol::plan& adopted = context_->plan;
+  take_over_newcomers();
   tidy_links(adopted);
   begin_generation();
   if (announces) {
@@ -155,9 +163,6 @@ status worker_state::open_generation(protocol::plan plan) {
   const auto bulk = std::make_shared<exchange>(around_->work, *mail_, share, lasting_);
   if (status opened = bulk->open(around_->transport, plan.number); !opened) return opened;
   bulk_ = bulk;
-  if (context_) {
-    for (const protocol::plan_member& m : context_->plan.members) former_[m.id] = m.life;
-  }
   peer_around_->plan = plan.number;
   context_ = std::make_shared<generation_context>(generation_context{
       std::move(plan), self(), around_->work, *bulk, *mail_, around_->points, lasting_,
@@ -167,6 +172,8 @@ status worker_state::open_generation(protocol::plan plan) {
   bulk_connected_ = state_here_ = ready_said_ = false;
   gone_.clear();
   suspects_.clear();
+  enough_->in_force(context_->plan, now());
+  mark("adopted", self());
   accused_.clear();
   complaints_.clear();
   std::erase_if(leaving_,
@@ -176,6 +183,9 @@ status worker_state::open_generation(protocol::plan plan) {
   missing_blocks_.clear();
   at_boundary_ = false;
   noticed_ = {};
+  if (enough_->waits() && coordinates()) {
+    actor_->delayed_send(self_, enough_->left(now()), still_too_few{});
+  }
   take_state(share);
   return done{};
 }
@@ -244,11 +254,12 @@ void worker_state::begin_generation() {
   mail_->rank = rank_;
   coordinator_ = spawn_coordinator(actor_, context_, around_->coordination, start_of_coordinator());
   mail_->coordinator = coordinator_;
+  marks_.clear();
   mail_->act_for(plan.number);
   link_to_neighbours();
   mail_->to_coordinator(protocol::bulk_address{bulk_->local_address()});
   if (!stop_why_.empty()) {
-    mail_->to_coordinator(protocol::stop_wish{stop_why_, whole_run_stops_});
+    mail_->to_coordinator(protocol::stop_wish{stop_why_, whole_run_stops_, drained_});
   }
   if (coordinates() && !newcomers_.empty()) want_change();
   if (coordinates() && !leaving_.empty()) let_them_leave();
@@ -258,6 +269,8 @@ void worker_state::begin_generation() {
 coordinator_start worker_state::start_of_coordinator() const {
   const protocol::plan& plan = context_->plan;
   coordinator_start start;
+  if (enough_->waits()) start.waits_for = enough_->words();
+  start.waited = enough_->waited();
   if (plan.verdict == "start") {
     start.from = start_.value_or(starting_point());
     start.from.step = plan.base;
@@ -270,6 +283,7 @@ coordinator_start worker_state::start_of_coordinator() const {
   }
   if (plan.coordinator != self()) return start;
   if (coming_ && coming_plan_ == plan.number) start.how = *coming_;
+  start.how.marks = marks_;
   start.copies = copies_to_make();
   return start;
 }
@@ -308,7 +322,8 @@ void worker_state::take(const incoming& m) {
     return end_with({static_cast<exit_code>(bye->code), bye->why, false}, m.from == self());
   }
   if (const auto* wish = std::get_if<protocol::stop_wish>(&m.what)) {
-    return context_ ? wants_to_leave(m.from, *wish) : stop(wish->why, wish->whole_run);
+    if (context_) return wants_to_leave(m.from, *wish);
+    return stop({wish->why, wish->whole_run, false});
   }
   if (phase_ >= phase::ending) return;
   if (const auto* notice = std::get_if<protocol::plan_notice>(&m.what)) {
@@ -327,13 +342,18 @@ void worker_state::take(const incoming& m) {
 
 // --- ending ---
 
-void worker_state::stop(const std::string& why, bool whole_run) {
+void worker_state::stop(const stop_asked& what) {
   if (phase_ >= phase::ending) return;
   reached(protocol_point::notice_received);
+  const std::string& why = what.why;
   stop_why_ = why;
-  whole_run_stops_ |= whole_run;
-  const protocol::stop_wish wish{why, whole_run};
+  whole_run_stops_ |= what.whole_run;
+  drained_ = what.drained;
+  const protocol::stop_wish wish{why, what.whole_run, what.drained};
   if (context_) return mail_->to_coordinator(wish);
+  // It leaves by a plan: with links it is in one soon, as nobody takes back that it was let in.
+  if (what.drained && !(settings().joins && links_.empty())) return;
+  if (what.drained) return end_unlisted({exit_code::ok, why});
   if (settings().convenes) return end_with({exit_code::interrupted, why, false});
   if (settings().joins) return end_unlisted({exit_code::interrupted, why});  // nobody misses it
   if (!links_.empty()) return mail_->to_coordinator(wish);
@@ -439,6 +459,7 @@ caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
       [self](const look_for_convener&) { self->state.look(); },
       [self](const directory_fit&) { self->state.publish_plan(); },
       [self](const plan_published& m) { self->state.first_published(m.plan); },
+      [self](const still_too_few&) { self->state.give_up_if_too_few(); },
       [self](const still_now&) { self->state.still(); },
       [self](const rolled_forward& m) { self->state.at_base(m.plan); },
       [self](const collect_turn& m) { self->state.collect_in_turn(m.next, m.why); },
@@ -449,11 +470,13 @@ caf::behavior worker_actor(caf::stateful_actor<worker_state>* self,
       [self](const newest_plan_read& m) { self->state.chain_read(m.question, m.plan); },
       [self](const boundary_reached& m) { self->state.boundary(m.of); },
       [self](const stranger_overdue& m) { self->state.drop_stranger(m.who, m.life); },
+      [self](const adopt_own& m) { self->state.adopt_published(m.plan); },
+      [self](const let_them_in&) { self->state.let_newcomers_in(); },
       [self](const leave_window_over&) { self->state.let_them_leave(); },
       [self](const state_loaded&) { self->state.loaded(); },
       [self](const peer_quiet& m) { self->state.quiet(m.who); },
       [self](const peer_failed& m) { self->state.fail(m.why); },
-      [self](const stop_asked& m) { self->state.stop(m.why, m.whole_run); },
+      [self](const stop_asked& m) { self->state.stop(m); },
       [self](const pulse& m) { self->state.beat(m.due); },
       [self](const dial_again& m) { self->state.dial(m.who); },
       [self](const end_now&) { self->state.end(); },

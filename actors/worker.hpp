@@ -29,6 +29,10 @@ struct worker_settings {
   std::uint32_t expected = 1;  // members that the convener waits for
   member_id convener;
   std::uint32_t virtual_ranks = 1, backups = 1;
+  // So long whoever comes may take to link to the others before the change for its sake; others who
+  // come meanwhile enter with it.
+  std::chrono::nanoseconds link_first{};
+  std::uint32_t min_members = 1;  // with fewer that compute no step is begun
   protocol::spare_policy spares = protocol::spare_policy::backups;
   std::chrono::nanoseconds heartbeat = std::chrono::milliseconds(100);
   std::chrono::nanoseconds suspect = std::chrono::milliseconds(1000);
@@ -65,6 +69,7 @@ caf::actor spawn_worker(caf::actor_system& system, const worker_surroundings& ar
 struct stop_asked {
   std::string why;
   bool whole_run = true;  // false: this member alone is to leave
+  bool drained = false;   // by a command: it leaves by a plan, ends with 0, and never stops the run
 };
 
 }  // namespace troupe::actors

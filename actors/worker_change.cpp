@@ -72,6 +72,7 @@ void worker_state::answer_promises() {
   const protocol::promise mine = my_promise();
   for (const member_id to : std::exchange(owed_, {})) mail_->send(to, mine);
   if (collecting_ && !collecting_->has_answered(self())) {
+    mark("promised", self());
     collecting_->answered(self(), mine);
     publish_if_complete();
   }
@@ -125,6 +126,7 @@ void worker_state::collect_now(const std::string& why) {
   if (phase_ >= phase::ending || !context_ || collecting_ || next_) return;
   collecting_.emplace(context_->plan);
   chain_asked_ = chain_known_ = false;
+  mark("collecting", self());
   collector_ = self();
   collect_why_ = why;
   for (const auto& [id, how] : std::exchange(suspects_, {})) {
@@ -192,6 +194,7 @@ void worker_state::take(member_id from, const protocol::promise& m) {
   if (const auto away = gone_.find(from); away != gone_.end() && !away->second.proven) {
     gone_.erase(away);
   }
+  mark("promised", from);
   collecting_->answered(from, m);
   publish_if_complete();
 }
@@ -202,7 +205,7 @@ protocol::next_plan_settings worker_state::next_settings() const {
   next.backups = settings().backups;
   next.spares = settings().spares;
   next.coordinator = self();
-  for (const auto& [id, why] : leaving_) next.leaving.insert(id);
+  for (const auto& [id, wish] : leaving_) next.leaving.insert(id);
   return next;
 }
 
@@ -223,7 +226,7 @@ std::string worker_state::reason_of_change() const {
   };
   for (const auto& [id, how] : gone_) add(lost, "; ", name_of(id) + ": " + how.how);
   for (const auto& [id, who] : newcomers_) add(came, ", ", who.slot);
-  for (const auto& [id, why] : leaving_) add(goes, ", ", name_of(id));
+  for (const auto& [id, wish] : leaving_) add(goes, ", ", name_of(id) + " (" + wish.why + ")");
   if (!lost.empty()) add(reason, "; ", "lost " + lost);
   if (!came.empty()) add(reason, "; ", "joined by " + came);
   if (!goes.empty()) add(reason, "; ", "told to leave: " + goes);
@@ -265,15 +268,19 @@ world_change worker_state::change_to(const protocol::plan& next) const {
       change.left.push_back(m.name);
       continue;
     }
-    change.lost.push_back({m.name, known != gone_.end() ? known->second.how
-                                                        : "it did not answer in time "
-                                                          "(fault_tolerance.evict_ms)"});
+    if (known == gone_.end()) {
+      change.lost.push_back({m.name, "it did not answer in time (fault_tolerance.evict_ms)", now(),
+                             around_->gate.last_heard(m.id).value_or(time_since_start())});
+    } else {
+      const loss& how = known->second;
+      change.lost.push_back({m.name, how.how, how.noticed, how.heard});
+    }
   }
   for (const protocol::plan_member& m : next.members) {
     const protocol::plan_member* before = present.find(m.id);
     if (before == nullptr || before->life != m.life) change.joined.push_back(m.name);
   }
-  change.step_redone = !at_boundary_;
+  change.step_redone = !at_boundary_ && !enough_->waits();
   change.noticed = noticed_;
   change.unblocked = unblocked_;
   return change;
@@ -311,7 +318,7 @@ void worker_state::uncovered(const std::vector<block_id>& blocks) {
                      blocks.size(), settings().wait_for_members / std::chrono::seconds(1),
                      text_of(blocks.front()))});
   }
-  if (!leaving_.empty() && (whole_run_stops_ || all_want_to_leave())) {
+  if (!leaving_.empty() && run_is_to_stop()) {
     missing_blocks_ = blocks;
     return stop_the_run();
   }
@@ -323,8 +330,9 @@ void worker_state::uncovered(const std::vector<block_id>& blocks) {
 }
 
 void worker_state::published(const protocol::plan& plan) {
-  publishing_next_ = false;
   if (phase_ >= phase::ending) return;
+  publishing_next_ = true;
+  mark("published", self());
   // A newcomer whose link broke meanwhile hears of it, too, once it is there again.
   for (const protocol::plan_member& m : plan.members) {
     if (m.id != self()) (void)peer_of(m.id, m.life);
@@ -333,6 +341,12 @@ void worker_state::published(const protocol::plan& plan) {
   const protocol::plan_notice notice{print_plan(plan)};
   const sent_mark mark{protocol_point::verdict_sent, doing()};
   for (const auto& [id, peer] : mail_->peers()) mail_->send(id, notice, mark);
+  // The peers say it before this member opens its lane, so that all open theirs at once.
+  caf::anon_send(self_, adopt_own{plan});
+}
+
+void worker_state::adopt_published(const protocol::plan& plan) {
+  publishing_next_ = false;
   adopt(plan);
 }
 
@@ -358,9 +372,9 @@ void worker_state::not_published(const error& why) {
 void worker_state::wants_to_leave(member_id who, const protocol::stop_wish& wish) {
   if (!coordinates()) return mail_->to_coordinator(wish);
   if (context_->plan.find(who) == nullptr) return;
-  leaving_.emplace(who, wish.why);
+  leaving_[who] = wish;
   whole_run_stops_ |= wish.whole_run;
-  if (whole_run_stops_ || all_want_to_leave()) return stop_the_run();
+  if (run_is_to_stop()) return stop_the_run();
   if (leave_window_open_) return;
   leave_window_open_ = true;
   actor_->delayed_send(self_, std::chrono::milliseconds(300), leave_window_over{});
@@ -372,8 +386,15 @@ bool worker_state::all_want_to_leave() const {
   });
 }
 
+// Members that were only drained stay until somebody else is there to go on.
+bool worker_state::run_is_to_stop() const {
+  const bool noticed =
+      std::ranges::any_of(leaving_, [](const auto& l) { return !l.second.drained; });
+  return whole_run_stops_ || (noticed && all_want_to_leave());
+}
+
 void worker_state::stop_the_run() {
-  const std::string why = leaving_.begin()->second;
+  const std::string why = leaving_.begin()->second.why;
   const protocol::stop_wish wish{why, true};
   if (coordinator_) return caf::anon_send(coordinator_, incoming{self(), wish});
   // Between two plans. If the next one cannot be made, nothing can be agreed on any more.
@@ -383,10 +404,21 @@ void worker_state::stop_the_run() {
 void worker_state::let_them_leave() {
   leave_window_open_ = false;
   if (phase_ >= phase::ending || !coordinates() || context_->over || leaving_.empty()) return;
-  if (whole_run_stops_ || all_want_to_leave()) return stop_the_run();
+  if (run_is_to_stop()) return stop_the_run();
+  if (all_want_to_leave()) return;
   const copies_wanted wanted{copies_to_make()};
   if (wanted.copies.empty()) return want_change();
   if (coordinator_) caf::anon_send(coordinator_, wanted);
+}
+
+// The plan in force may be another one by now, or one that another member coordinates.
+void worker_state::give_up_if_too_few() {
+  if (phase_ >= phase::ending || !enough_->waits() || !coordinates()) return;
+  if (const auto left = enough_->left(now()); left.count() > 0) {
+    actor_->delayed_send(self_, left, still_too_few{});
+    return;
+  }
+  fail({exit_code::too_few, enough_->words_of_giving_up()});
 }
 
 // The plan goes on without this member. It stays until whoever has to know has heard of the plan.
@@ -394,7 +426,7 @@ void worker_state::leave() {
   reached(protocol_point::drained);
   promise_next(generation(context_->plan.number.value + 1));
   phase_ = phase::ending;
-  how_ = {exit_code::interrupted, stop_why_, false};
+  how_ = {drained_ ? exit_code::ok : exit_code::interrupted, stop_why_, false};
   first_to_know_ = true;
   end_when_said([this](member_id id) { return links_.contains(id); }, settings().evict);
 }
@@ -437,12 +469,21 @@ void worker_state::lose(member_id who, const std::string& how, bool proven) {
   reached(protocol_point::suspected);
   if (collecting_ || (coordinates() && !context_->over)) {
     if (noticed_ == time_since_start{}) noticed_ = now();
-    give_up(*listed, {listed->life, proven, how});
+    give_up(*listed, {listed->life, proven, how, now(),
+                      around_->gate.last_heard(who).value_or(time_since_start())});
     if (!collecting_) return collect_now(fmt::format("{} is lost: {}", name_of(who), how));
     return publish_if_complete();
   }
   // It may be this member that is cut off: what it says is weighed by others.
-  suspects_[who] = {listed->life, proven, how};
+  const auto [suspect, fresh] = suspects_.try_emplace(who);
+  loss& what = suspect->second;
+  if (fresh || what.life != listed->life) {
+    what.noticed = now();
+    what.heard = around_->gate.last_heard(who).value_or(time_since_start());
+  }
+  what.life = listed->life;
+  what.proven = proven;
+  what.how = how;
   const bool leads = context_->over ? who == collector_ : who == context_->plan.coordinator;
   if (leads) {
     if (noticed_ == time_since_start{}) noticed_ = now();
@@ -452,10 +493,20 @@ void worker_state::lose(member_id who, const std::string& how, bool proven) {
   mail_->to_coordinator(protocol::member_gone{who, listed->life, proven, how});
 }
 
+void worker_state::mark(const char* what, member_id who) {
+  constexpr std::size_t most = 4096;  // promises are asked for again and again
+  const protocol::plan_member* m = context_ ? context_->plan.find(who) : nullptr;
+  const auto newcomer = newcomers_.find(who);
+  if (marks_.size() >= most) return;
+  if (m != nullptr) return marks_.push_back({what, m->name, now()});
+  if (newcomer != newcomers_.end()) marks_.push_back({what, newcomer->second.slot, now()});
+}
+
 // Its peer stays until there is a plan without it: if it is in the next plan after all, the two
 // have to go on where their conversation was.
 void worker_state::give_up(const protocol::plan_member& m, const loss& how) {
   gone_[m.id] = how;
+  mark("lost", m.id);
   const auto newcomer = newcomers_.find(m.id);
   if (!collecting_) return;
   collecting_->gone(m.id, how.proven);

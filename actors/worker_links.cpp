@@ -86,16 +86,28 @@ void worker_state::drop_stranger(member_id id, incarnation life) {
   if (lives_[id] == life && is_stranger(id)) drop_peer(id);
 }
 
+// Of the plan that is in force until `next` is.
+void worker_state::note_former(const protocol::plan& next) {
+  if (!context_) return;
+  for (const protocol::plan_member& m : context_->plan.members) {
+    const protocol::plan_member* after = next.find(m.id);
+    if (after == nullptr || after->life != m.life) former_[m.id] = m.life;
+  }
+}
+
 // There is a plan: is whoever came in it, or may it wait to come in?
 bool worker_state::welcome_to_world(const comm::facts& who) {
   const protocol::plan_member* listed = context_->plan.find(*who.wish);
   if (listed != nullptr && listed->life == who.life) return !is_gone(*listed);
   if (listed != nullptr && who.life < listed->life) return false;
-  // While the next plan is awaited, it may be listed there. Otherwise it is told whom to ask.
-  if (!coordinates()) return context_->over || listed == nullptr;
-  // Its time in the world is over, and it does not know yet.
-  const auto former = former_.find(*who.wish);
-  if (listed == nullptr && former != former_.end() && who.life <= former->second) return true;
+  // It comes for the plan that does without it, and goes: nobody waits for what it would promise.
+  if (is_former(who)) return true;
+  // It may be listed in the next plan, and has its links before that. Not in the slot of one that
+  // is still a member: the two would share a conversation.
+  if (!coordinates()) {
+    if (listed == nullptr) acquainted_[*who.wish] = who;
+    return listed == nullptr || context_->over;
+  }
   newcomers_[*who.wish] = who;
   reached(protocol_point::join_admitted);
   if (listed != nullptr && !is_gone(*listed)) {
@@ -125,6 +137,7 @@ bool worker_state::welcome(const introduced& m) {
 
 void worker_state::met(const introduced& m) {
   dialled_.erase(m.link);
+  const bool ahead = ahead_.erase(m.link) > 0 && !context_;
   if (!welcome(m)) return gate().close(m.link);
   const member_id who = *m.who.wish;
   const caf::actor peer = peer_of(who, m.who.life);  // ends links of an earlier life
@@ -133,7 +146,7 @@ void worker_state::met(const introduced& m) {
     return gate().close(m.link);
   }
   if (!gate().keep(m.link, who, peer)) {
-    if (old == links_.end()) closed_at_once(m);
+    if (old == links_.end() && !ahead) closed_at_once(m);
     return;
   }
   if (old != links_.end()) gate().close(old->second.link);
@@ -151,9 +164,14 @@ void worker_state::met(const introduced& m) {
       collecting_->newcomer(candidate_from(m.who));
       mail_->send(who, protocol::collect{context_->plan.number, collecting_->next(), ""});
     }
-    want_change();
+    if (settings().link_first.count() == 0) {
+      want_change();
+    } else if (!std::exchange(join_window_open_, true)) {
+      actor_->delayed_send(self_, settings().link_first, let_them_in{});
+    }
   }
-  if (settings().joins && !context_) {
+  if (settings().joins && !context_ && !ahead) {
+    let_in_by_ = who;
     mail_->set_coordinator(who);
     reached(protocol_point::join_hello, who);
   }
@@ -180,7 +198,15 @@ void worker_state::closed_at_once(const introduced& m) {
   lose(who, "it closes every connection");
 }
 
-// A newcomer has met somebody who does not coordinate, and who says who does.
+// One that joins is told of the plan that does not name it yet.
+void worker_state::shown(const protocol::plan& present) {
+  if (present.number < shown_) return;  // by somebody who does not know the newest
+  shown_ = present.number;
+  if (links_.contains(present.coordinator)) return link_ahead(present);
+  meet_coordinator_of(present);
+}
+
+// It has met somebody who does not coordinate, and who says who does.
 void worker_state::meet_coordinator_of(const protocol::plan& plan) {
   const protocol::plan_member* leads = plan.find(plan.coordinator);
   if (leads == nullptr) return;
@@ -190,6 +216,40 @@ void worker_state::meet_coordinator_of(const protocol::plan& plan) {
   for (const auto& [id, link] : links_) met.push_back(id);
   for (const member_id id : met) drop_peer(id);
   found(*where);
+}
+
+void worker_state::let_newcomers_in() {
+  join_window_open_ = false;
+  if (!newcomers_.empty()) want_change();
+}
+
+// To be called by one that joins, with the plan that does not name it yet: links take some time,
+// and a change would wait for it. Whoever does not answer is linked to later.
+void worker_state::link_ahead(const protocol::plan& present) {
+  constexpr std::size_t most = 32;  // a wide world has more members than anybody talks to
+  if (links_.contains(present.coordinator)) {
+    let_in_by_ = present.coordinator;
+    mail_->set_coordinator(present.coordinator);
+  }
+  if (present.members.size() > most) return;
+  for (const protocol::plan_member& m : present.members) {
+    const bool dialled =
+        std::ranges::any_of(ahead_, [&](const auto& one) { return one.second == m.id; });
+    if (m.id == self() || m.id == present.coordinator || links_.contains(m.id) || dialled) continue;
+    const result<comm::address> where = comm::parse_address(m.address);
+    if (where) ahead_[gate().connect(*where)] = m.id;
+  }
+}
+
+// Of a plan that gives this member the coordinator's role: who is linked to it waits to come in.
+void worker_state::take_over_newcomers() {
+  for (const auto& [id, who] : std::exchange(acquainted_, {})) {
+    const auto peer = lives_.find(id);
+    const bool same = links_.contains(id) && peer != lives_.end() && peer->second == who.life;
+    const protocol::plan_member* listed = context_->plan.find(id);
+    if (!same || is_former(who) || (listed != nullptr && listed->life >= who.life)) continue;
+    if (coordinates()) newcomers_.emplace(id, who);
+  }
 }
 
 // The link to a member is missing: somebody has to dial.
@@ -221,7 +281,9 @@ void worker_state::dial_after(std::chrono::nanoseconds pause, member_id who) {
 }
 
 void worker_state::dial(member_id who) {
-  if (phase_ >= phase::ending || links_.contains(who)) return;
+  if (phase_ >= phase::ending) return;
+  // Who joins looks for the coordinator, whichever member that is.
+  if (links_.contains(who) && (context_ || !settings().joins)) return;
   if (std::ranges::any_of(dialled_, [&](const auto& d) { return d.second == who; })) return;
   if (!context_) {
     if (convener_at_) dialled_[gate().connect(*convener_at_)] = who;
@@ -235,6 +297,7 @@ void worker_state::dial(member_id who) {
 }
 
 void worker_state::not_met(const not_introduced& m) {
+  if (ahead_.erase(m.link) > 0) return;
   const auto dialled = dialled_.find(m.link);
   if (dialled == dialled_.end()) return;
   const member_id who = dialled->second;
@@ -343,6 +406,7 @@ void worker_state::lost_link(const link_ended& m) {
       return publish_if_complete();
     }
   }
+  if (settings().joins && !context_ && let_in_by_ != m.who) return;
   if (settings().joins && !context_) {  // it may have lost its role: the directory says who has it
     actor_->delayed_send(self_, ask_again, look_for_convener{});
     return;

@@ -55,7 +55,12 @@ struct stranger_overdue {  // whoever is in the plan no more has not ended its l
   member_id who;
   incarnation life;
 };
+struct adopt_own {  // the plan that this member has published, once the others have been told
+  protocol::plan plan;
+};
+struct let_them_in {};        // whoever came has had time to link to the others
 struct leave_window_over {};  // whoever was told to leave with others has said so by now
+struct still_too_few {};      // nobody has come for too long
 struct publish_failed {
   error why;
 };
@@ -83,6 +88,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::collect_turn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ask_promises_again)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::promises_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::next_published)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::adopt_own)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::let_them_in)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::still_too_few)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::publish_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::newest_plan_read)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::stranger_overdue)

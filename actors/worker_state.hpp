@@ -14,6 +14,7 @@
 #include "actors/exchange.hpp"
 #include "actors/messages.hpp"
 #include "actors/protocol/collection.hpp"
+#include "actors/protocol/enough_members.hpp"
 #include "actors/redial.hpp"
 #include "actors/roll_call.hpp"
 #include "actors/worker.hpp"
@@ -38,7 +39,7 @@ class worker_state {
     convene_if_complete();
   }
   void found(const comm::address& where) {
-    if (context_ || (settings().joins && !links_.empty())) return;
+    if (context_ || (settings().joins && let_in_by_ && links_.contains(*let_in_by_))) return;
     convener_at_ = where;
     links_to(settings().convener);
   }
@@ -68,7 +69,10 @@ class worker_state {
   void still();
   void boundary(generation of);
   void let_them_leave();
+  void let_newcomers_in();
+  void give_up_if_too_few();
   void published(const protocol::plan& plan);
+  void adopt_published(const protocol::plan& plan);
   void not_published(const error& why);
   void drop_stranger(member_id id, incarnation life);
   void chain_read(std::uint64_t question, const protocol::plan& newest);
@@ -79,7 +83,7 @@ class worker_state {
   void dial(member_id who);
   void fail(const error& why);
   void damaged(const transfer_damaged& m);
-  void stop(const std::string& why, bool whole_run);
+  void stop(const stop_asked& what);
   void quiet(member_id who) {
     talking_.erase(who);
     end_if_quiet();
@@ -98,6 +102,7 @@ class worker_state {
     incarnation life;
     bool proven = false;  // its process does not exist any more
     std::string how;
+    time_since_start noticed{}, heard{};
   };
   struct member_link {
     comm::link_id link;
@@ -128,6 +133,7 @@ class worker_state {
   bool welcome_to_world(const comm::facts& who);
   bool is_stranger(member_id id) const;
   void closed_at_once(const introduced& m);
+  void shown(const protocol::plan& present);
   void meet_coordinator_of(const protocol::plan& plan);
   void links_to(member_id who);
   void links_to_later(member_id who);
@@ -143,6 +149,10 @@ class worker_state {
   void ready_if_complete();
   void lose(member_id who, const std::string& how, bool proven = false);
 
+  bool is_former(const comm::facts& who) const {
+    const auto known = former_.find(*who.wish);
+    return known != former_.end() && who.life <= known->second;
+  }
   bool coordinates() const { return context_ && context_->plan.coordinator == self(); }
   bool is_gone(const protocol::plan_member& m) const {
     const auto known = gone_.find(m.id);
@@ -157,9 +167,11 @@ class worker_state {
   void take(member_id from, const protocol::member_gone& m);
   void wants_to_leave(member_id who, const protocol::stop_wish& wish);
   bool all_want_to_leave() const;
+  bool run_is_to_stop() const;
   void stop_the_run();
   void leave();
   void give_up(const protocol::plan_member& m, const loss& how);
+  void mark(const char* what, member_id who);
   bool is_heard(member_id who) const;
   void ask_for_promises(bool again = false);
   void collect_after_others(std::chrono::nanoseconds pause, const std::string& why);
@@ -170,6 +182,9 @@ class worker_state {
   void end_when_said(const std::function<bool(member_id)>& to, std::chrono::nanoseconds at_most);
   world_change change_to(const protocol::plan& next) const;
   void uncovered(const std::vector<block_id>& blocks);
+  void note_former(const protocol::plan& next);
+  void link_ahead(const protocol::plan& present);
+  void take_over_newcomers();
   void tidy_links(const protocol::plan& now);
   status open_generation(protocol::plan plan);
   void begin_generation();
@@ -194,7 +209,7 @@ class worker_state {
   std::set<member_id> absent_;  // of the others: without a link before there is a plan
   bool publishing_ = false;
   std::string stop_why_;
-  bool whole_run_stops_ = false;
+  bool whole_run_stops_ = false, drained_ = false;
 
   // What is kept from before the context of a plan to after it.
   std::shared_ptr<router> mail_;
@@ -212,22 +227,29 @@ class worker_state {
   std::size_t behind_base_ = 0;  // blocks that are still rolled forward
 
   // From plan to plan.
-  std::map<member_id, incarnation> lives_;   // of peers
-  std::map<member_id, incarnation> former_;  // the newest in a plan before this one
+  std::map<member_id, incarnation> lives_;  // of peers
+  generation shown_;  // of one that joins: the newest plan that it was told of
   // Peers of those who are in no plan any more. As long as such a process may live, it remembers
   // what was said, so whoever would begin anew with it would not be understood.
   std::map<member_id, std::pair<incarnation, caf::actor>> retired_;
+  std::map<member_id, incarnation> former_;        // were in a plan, and are in none any more
   std::map<member_id, loss> gone_;                 // of members of the present plan
   std::map<member_id, loss> suspects_;             // ... that this member alone cannot reach
   std::map<member_id, time_since_start> accused_;  // when it last said so
   static constexpr unsigned complaints_to_part = 3;
   std::map<std::pair<member_id, member_id>, unsigned> complaints_;  // from, about
-  std::map<member_id, std::string> leaving_;  // members that were told to leave, and why
+  std::map<member_id, protocol::stop_wish> leaving_;  // members that were told to leave
   bool leave_window_open_ = false;
   member_id collector_;                         // whoever asked for the last promise
   std::map<member_id, comm::facts> newcomers_;  // linked, and not in a plan yet
-  generation promised_;                         // highest number that was promised
-  std::set<member_id> owed_;                    // who is waiting for this member's promise
+  // Linked to one that does not coordinate, for when they are in a plan.
+  std::map<member_id, comm::facts> acquainted_;
+  bool join_window_open_ = false;
+  // Of one that joins: who coordinates the world, and whom it links to before it is in a plan.
+  std::optional<member_id> let_in_by_;
+  std::map<comm::link_id, member_id> ahead_;
+  generation promised_;       // highest number that was promised
+  std::set<member_id> owed_;  // who is waiting for this member's promise
   std::optional<protocol::collection> collecting_;
   std::optional<protocol::plan> next_;  // to be adopted once no update runs
   std::string collect_why_;
@@ -238,6 +260,8 @@ class worker_state {
   std::uint64_t chain_questions_ = 0;
   bool chain_asked_ = false, chain_known_ = false;
   time_since_start noticed_{}, unblocked_{};  // of the change that is under way
+  std::vector<world_change::mark> marks_;     // of the change that is under way
+  std::optional<protocol::enough_members> enough_;
   // What this member's own collection leads to, if its plan wins.
   std::optional<world_change> coming_;
   std::optional<generation> coming_plan_;

@@ -70,6 +70,7 @@ void put_member(json_writer& to, const member_status& m, wall_time now) {
   put(to, "heartbeat_age_seconds",
       m.heard ? std::optional(seconds_between(*m.heard, now)) : std::nullopt);
   put(to, "busy_ratio", m.busy_ratio);
+  put(to, "slowdown", m.slowdown);
   put_each(to, "memory_bytes", m.memory_bytes.values, memory_kind_names);
   to.u64("restarts", m.restarts).end();
 }

@@ -51,6 +51,7 @@ struct member_status {
   int threads = 0;
   std::optional<wall_time> heard;    // its last heartbeat
   std::optional<double> busy_ratio;  // own work over the time of its last steps, 0..1
+  std::optional<double> slowdown;    // own work over the others', of the newest steps
   by<memory_kind, std::uint64_t, memory_kind_names.size()> memory_bytes;
   std::uint64_t restarts = 0;  // of its slot; never goes down
 };

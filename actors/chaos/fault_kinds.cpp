@@ -35,7 +35,7 @@ std::vector<kind_row> make_table() {
       {corrupt, "corrupt", links, true, false, "", message_params({{"bits", p::whole}})},
       {hang, "hang", members, true, true, "", {}},
       {join, "join", strikes::newcomer, false, false, "", {}},
-      {drain, "drain", members, false, false, "the command that lets one member leave", {}},
+      {drain, "drain", members, false, false, "", {}},
       {notice, "notice", members, false, true, "", {{"signal", p::text}, {"grace", p::duration}}},
       {cpu_steal, "cpu-steal", members, true, false, "", {{"threads", p::whole}}},
       {fault_kind::nan, "nan", members, false, false, "", {{"layer", p::whole}}},

@@ -144,6 +144,8 @@ void process_injector::strike(deed& d, const injection& what, duration now) {
     }
     case fault_kind::join:
       return join(d);
+    case fault_kind::drain:
+      return drain(d);
     default: {
       ensure(by_order(what.kind), "a fault that this mode cannot do was ordered");
       // In steps it lasts until the schedule says so.
@@ -166,6 +168,26 @@ void process_injector::join(deed& d) {
   if (auto child = start_program(settings_.program, words, output_)) {
     joiners_.insert_or_assign(name, std::move(*child));
   }
+}
+
+void process_injector::drain(deed& d) {
+  for (const std::string& name : d.names) {
+    if (auto child = start_program(settings_.program,
+                                   {"troupe", "drain", name, settings_.run_directory}, output_)) {
+      d.commands.push_back(std::move(*child));
+    }
+  }
+}
+
+// Its exit code is its launcher's to see, who says so.
+bool process_injector::has_left(const deed& d, const std::set<std::string>& planned) const {
+  const std::string said = text_in(output_);
+  for (std::size_t i = 0; i < d.struck.size(); ++i) {
+    if (!d.struck[i].ended() || planned.contains(d.names[i])) return false;
+    const std::string words = fmt::format("{} (process {}) has left", d.names[i], d.struck[i].id());
+    if (said.find(words) == std::string::npos) return false;
+  }
+  return d.struck.size() == d.names.size();
 }
 
 // "" while there is none.
@@ -200,6 +222,10 @@ std::string process_injector::proof_of(const deed& d, const std::set<std::string
                  : "";
     case fault_kind::exit:
       return all(&held_process::ended) ? desk_.proven(d.orders, f.what.kind) : "";
+    case fault_kind::drain:
+      return has_left(d, planned)
+                 ? fmt::format("{} ended with 0 and stands in no plan", listed(d.names))
+                 : "";
     default:
       return desk_.proven(d.orders, f.what.kind);
   }
@@ -222,7 +248,8 @@ std::string process_injector::hopeless(const deed& d, duration now) const {
       return fmt::format("{} ended before it came to it", listed(d.names));
     }
   }
-  const duration patience = joins ? until_joined : until_hopeless;
+  const bool slow = joins || f.what.kind == fault_kind::drain;  // copies are made first
+  const duration patience = slow ? until_joined : until_hopeless;
   if (now < f.at + patience) return "";
   return fmt::format("there was no sign of it within {}", to_text(patience));
 }
@@ -237,6 +264,7 @@ std::vector<happening> process_injector::look(duration now, const std::set<std::
         f.proven = now;
         f.proof = proof;
         d.waits_for_proof = false;
+        if (f.what.kind == fault_kind::drain) undo(d);  // its command has ended
         news.emplace_back(fault_began{f.what.which});
       } else if (const std::string why = hopeless(d, now); !why.empty()) {
         f.proof = why;
@@ -273,6 +301,11 @@ void process_injector::undo(deed& d) {
     (void)child.reap();
   }
   d.busy.clear();
+  for (const held_process& command : d.commands) {
+    command.send(SIGKILL);
+    (void)command.reap();
+  }
+  d.commands.clear();
 }
 
 void process_injector::end(const occurrence& which, duration now) {

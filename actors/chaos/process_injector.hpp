@@ -1,6 +1,7 @@
 // Carries faults out on real processes, and proves that they happened: a killed process is gone, a
-// stopped one is in state T, a busy child has used time, who joined stands in the plan. Without
-// proof a fault did not happen, whatever the system call answered.
+// stopped one is in state T, a busy child has used time, who joined stands in the plan, who was
+// drained has ended with 0, as its launcher says, and stands in no plan. Without proof a fault did
+// not happen, whatever the system call answered.
 //
 // What only a worker can do, it is ordered to do to itself (order_files.hpp), at once or, armed, at
 // a point that it comes to; it proves that itself.
@@ -62,15 +63,18 @@ class process_injector {
   struct deed {         // a fault that has begun
     std::size_t index;  // of faults_
     std::vector<std::string> names;
-    std::vector<held_process> struck;   // the processes themselves: a name may get another one
-    std::vector<held_process> busy;     // children of cpu-steal
-    std::optional<duration> kill_at;    // of a notice with a grace
-    std::vector<std::uint64_t> orders;  // given for it
+    std::vector<held_process> struck;    // the processes themselves: a name may get another one
+    std::vector<held_process> busy;      // children of cpu-steal
+    std::vector<held_process> commands;  // `troupe drain`
+    std::optional<duration> kill_at;     // of a notice with a grace
+    std::vector<std::uint64_t> orders;   // given for it
     bool waits_for_proof = true, lasts = false;
   };
 
   void strike(deed& d, const injection& what, duration now);
   void join(deed& d);
+  void drain(deed& d);
+  bool has_left(const deed& d, const std::set<std::string>& planned) const;
   std::string proof_of(const deed& d, const std::set<std::string>& planned) const;
   std::string hopeless(const deed& d, duration now) const;
   void undo(deed& d);

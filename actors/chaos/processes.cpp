@@ -135,10 +135,12 @@ output_file::~output_file() {
 }
 output_file::output_file(output_file&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 
-std::string output_file::text() const {
+std::string output_file::text() const { return text_in(fd_); }
+
+std::string text_in(int fd) {
   std::string all;
   char piece[4096];
-  for (ssize_t n; (n = pread(fd_, piece, sizeof piece, static_cast<off_t>(all.size()))) > 0;) {
+  for (ssize_t n; (n = pread(fd, piece, sizeof piece, static_cast<off_t>(all.size()))) > 0;) {
     all.append(piece, static_cast<std::size_t>(n));
   }
   return all;

@@ -58,6 +58,8 @@ class output_file {
   int fd_ = -1;
 };
 
+std::string text_in(int fd);  // all that was written into such a file
+
 // Starts `program` in a process group of its own, with output and errors into `output`; it is told
 // to end (TERM) if this process ends first.
 result<held_process> start_program(const std::string& program,

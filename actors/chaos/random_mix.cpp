@@ -30,7 +30,9 @@ std::map<fault_kind, double> weights_of(const random_faults& random, run_mode mo
     for (const kind_row& row : kind_table()) {
       if (cannot_do(mode, row.kind)) continue;
       const auto share = field().find(row.kind);
-      const double weight = random.mix != "field" ? 1 : share == field().end() ? 0 : share->second;
+      double weight = random.mix != "field" ? 1 : share == field().end() ? 0 : share->second;
+      // Who is drained does not come back, so many of them would leave nobody to strike.
+      if (row.kind == fault_kind::drain) weight = 0;
       if (weight > 0) weights[row.kind] = weight;
     }
   }

@@ -13,6 +13,8 @@ using arguments = std::span<const std::string>;
 int train_command(arguments args, std::ostream& out, std::ostream& err);
 int worker_command(arguments args, std::ostream& out, std::ostream& err);
 int status_command(arguments args, std::ostream& out, std::ostream& err);
+int scale_command(arguments args, std::ostream& out, std::ostream& err);
+int drain_command(arguments args, std::ostream& out, std::ostream& err);
 int stop_command(arguments args, std::ostream& out, std::ostream& err);
 int config_command(arguments args, std::ostream& out, std::ostream& err);
 int data_command(arguments args, std::ostream& out, std::ostream& err);

@@ -25,6 +25,8 @@ struct command {
 constexpr std::array commands = {
     command{"train", "train a model, or go on with a run", train_command},
     command{"status", "what a run does now", status_command},
+    command{"scale", "more or fewer workers for a run that trains", scale_command},
+    command{"drain", "let one worker of a run leave", drain_command},
     command{"stop", "ask a run to save and end", stop_command},
     command{"generate", "continue a prompt with a trained model", generate_command},
     command{"eval", "loss of a trained model on a data set", eval_command},

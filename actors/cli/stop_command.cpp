@@ -39,11 +39,12 @@ int stop_command(arguments args, std::ostream& out, std::ostream& err) {
                     "  troupe stop outputs/quickstart\n"
                     "  troupe stop gpu03:29650 --secret outputs/a/secret\n");
   std::string text, secret_file;
-  line.app().add_option("RUN", text, "run directory or HOST:PORT")->required();
+  line.app().add_option("RUN", text, "run directory or HOST:PORT; the newest below outputs/");
   line.app().add_option("--secret", secret_file, "file with the run's secret (RUN/secret)");
   if (const auto code = line.parse(args, out, err)) return *code;
   result<run_place> place = find_run(text);
   if (!place) return fail(place.failure(), err);
+  const std::string run = place->directory ? place->directory->path() : text;
   int holder = 0;
   if (place->directory) {
     const std::string& path = place->directory->path();
@@ -70,13 +71,13 @@ int stop_command(arguments args, std::ostream& out, std::ostream& err) {
                 err);
   }
   if (holder == 0) {
-    err << "troupe: nothing runs in " << text << "\n";
+    err << "troupe: nothing runs in " << run << "\n";
     return 0;
   }
   return fail({exit_code::cannot_use,
                fmt::format("{} is held by process {}, which is not on this machine or gone, and "
                            "nobody answers at its port; send it TERM where it runs",
-                           text, holder)},
+                           run, holder)},
               err);
 }
 

@@ -55,6 +55,9 @@ std::optional<checkpoint::wanted> parse_resume(const std::string& text) {
 // What a killed launcher has left saves and ends within this time, as a rule.
 constexpr std::chrono::seconds wait_for_lock{5};
 
+// The page that asks is served by one thread.
+constexpr std::chrono::seconds launcher_patience{2};
+
 struct common_options {
   std::string config, run_dir, resume = "auto", report;
   std::string orders;  // a folder: workers take orders there to do harm to themselves; "": none
@@ -68,31 +71,27 @@ int check_resume(const common_options& options, std::ostream& err) {
 }
 
 // One worker a process, and every worker its share of the cores unless the config says a number.
-std::vector<worker_start> starts_of(const common_options& options, const config::settings& s,
-                                    const run_directory& run, const std::string& config,
-                                    int workers) {
-  const std::vector<int> shares = share_cores(usable_cores(), workers);
-  std::vector<worker_start> starts;
-  for (int i = 0; i < workers; ++i) {
-    const std::string name = name_of_slot(static_cast<std::uint32_t>(i));
-    worker_start start{name,
-                       {"troupe", "worker", config, "--run-dir", run.path(), "--name", name,
-                        "--world", fmt::format("{}", workers), "--lock-fd",
-                        fmt::format("{}", run.lock_fd()), "--resume", options.resume},
-                       {},
-                       join_path(run.file("logs"), name + ".log"),
-                       {"--join"}};
-    std::vector<std::string>& words = start.arguments;
-    if (workers > 1 && s.compute.threads == 0) {
-      words.insert(words.end(), {"--set", fmt::format("compute.threads={}",
-                                                      shares[static_cast<std::size_t>(i)])});
-    }
-    if (!options.report.empty()) words.insert(words.end(), {"--report", options.report});
-    if (options.quiet) words.emplace_back("--quiet");
-    if (!options.orders.empty()) words.insert(words.end(), {"--orders", options.orders});
-    starts.push_back(std::move(start));
+// `world`: 0 for one that comes to a world that is there.
+worker_start start_of(const common_options& options, const config::settings& s,
+                      const run_directory& run, const std::string& config, std::size_t slot,
+                      int workers, int world) {
+  const std::string name = name_of_slot(static_cast<std::uint32_t>(slot));
+  worker_start start{name,
+                     {"troupe", "worker", config, "--run-dir", run.path(), "--name", name,
+                      "--lock-fd", fmt::format("{}", run.lock_fd()), "--resume", options.resume},
+                     {},
+                     join_path(run.file("logs"), name + ".log"),
+                     {"--join"}};
+  std::vector<std::string>& words = start.arguments;
+  if (world > 0) words.insert(words.end(), {"--world", fmt::format("{}", world)});
+  if (workers > 1 && s.compute.threads == 0) {
+    const int threads = share_cores(usable_cores(), workers)[slot];
+    words.insert(words.end(), {"--set", fmt::format("compute.threads={}", threads)});
   }
-  return starts;
+  if (!options.report.empty()) words.insert(words.end(), {"--report", options.report});
+  if (options.quiet) words.emplace_back("--quiet");
+  if (!options.orders.empty()) words.insert(words.end(), {"--orders", options.orders});
+  return start;
 }
 
 // Higher than that of any process before in the same slot, whoever started that.
@@ -117,7 +116,10 @@ launcher_hooks hooks_of(const config::settings& s, const run_directory& run) {
     if (!plans) return std::nullopt;
     std::vector<life_in_plan> lives;
     if (plans->empty()) return lives;
-    for (const auto& m : plans->back().plan.members) lives.push_back({m.name, m.life});
+    const protocol::plan& newest = plans->back().plan;
+    for (const auto& m : newest.members) {
+      lives.push_back({m.name, m.life, m.id == newest.coordinator});
+    }
     return lives;
   };
   return hooks;
@@ -130,7 +132,12 @@ status_port_settings port_settings(const config::settings& s, const run_director
   std::string word = secret ? *secret : "";
   word.erase(word.find_last_not_of("\r\n") + 1);
   return {.listen = s.metrics.prometheus_listen,
-          .hooks = {.secret = word, .stop = [] { kill(getpid(), SIGTERM); }},
+          .hooks = {.secret = word,
+                    .stop = [] { kill(getpid(), SIGTERM); },
+                    .order =
+                        [run_id = run.run_id()](const std::string& words) {
+                          return ask_launcher(run_id, words, launcher_patience);
+                        }},
           .told = [&screen](comm::address where) {
             if (where.host == "0.0.0.0" || where.host == "::") where.host = host_name();
             screen.say(fmt::format("status at http://{}/ (also /metrics, /api/status, /healthz)",
@@ -248,8 +255,23 @@ int train_command(arguments args, std::ostream& out, std::ostream& err) {
     return fail(removed.failure(), err);
   }
   out.flush();
-  const int code =
-      run_worker_processes(starts_of(options, s, *run, *config, workers), hooks_of(s, *run));
+  launcher_hooks hooks = hooks_of(s, *run);
+  const result<command_box> commands = command_box::open(run->run_id());
+  if (commands) hooks.commands = &*commands;
+  if (!commands) err << "troupe: " << commands.failure().message << std::endl;
+  hooks.limits.min_members = static_cast<std::uint64_t>(s.elastic.min_members);
+  if (s.elastic.max_members > 0) {
+    hooks.limits.max_members = static_cast<std::uint64_t>(s.elastic.max_members);
+  }
+  hooks.one_more = [&](std::size_t slot, std::uint64_t all) {
+    return start_of(options, s, *run, *config, slot, static_cast<int>(all), 0);
+  };
+  std::vector<worker_start> starts;
+  for (int i = 0; i < workers; ++i) {
+    starts.push_back(
+        start_of(options, s, *run, *config, static_cast<std::size_t>(i), workers, workers));
+  }
+  const int code = run_worker_processes(starts, hooks);
   (void)remove_probes(real_file_system(), run->path());  // of a start that came to nothing
   return code;
 }
@@ -282,6 +304,8 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   std::uint64_t life = 0;
   line.app().add_option("--life", life, "its number in its slot, higher than any before");
   line.app().add_option("--lock-fd", wish.lock_fd, "the launcher's open lock of the run directory");
+  int orders_fd = -1;
+  line.app().add_option("--orders-fd", orders_fd, "the launcher's line to this worker");
   if (const auto code = line.parse(args, out, err)) return *code;
   if (const int code = check_resume(options, err); code != 0) return code;
   if (status own = check_member_keys(sets); !own) return fail(own.failure(), err);
@@ -309,6 +333,7 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
   result<std::unique_ptr<comm::ucx_transport>> transport = comm::ucx_transport::open(
       {.listen = c.listen, .advertise = c.advertise, .interfaces = c.interfaces});
   if (!transport) return fail(transport.failure(), err);
+  launcher_line orders(orders_fd, real_clock());
   std::unique_ptr<comm::transport> way = std::move(*transport);
   std::optional<chaos::worker_faults> faults;
   if (!options.orders.empty()) {
@@ -328,6 +353,7 @@ int worker_command(arguments args, std::ostream& out, std::ostream& err) {
                          .screen = screen,
                          .stop_signal = [](std::uint64_t) { return stop_signal(); },
                          .stop_means_the_run = [] { return stop_means_the_run(); },
+                         .launcher_says = [&orders] { return orders.next(); },
                          .port = &port,
                          .transport = way.get(),
                          .secret = *key,

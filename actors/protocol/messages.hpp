@@ -209,6 +209,7 @@ struct heartbeat {
 struct stop_wish {
   std::string why;
   bool whole_run = false;  // ... and with it the whole run; else it alone is to leave
+  bool drained = false;    // by a command of its launcher: never a reason to stop the run
   friend bool operator==(const stop_wish&, const stop_wish&) = default;
 };
 // To all: the run ends here, with this exit code, for this first cause. After it the sender closes

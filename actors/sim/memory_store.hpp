@@ -101,6 +101,9 @@ class memory_recorder final : public recorder {
   void member_lost(member_id who, const std::string& how) override { lost[who] = how; }
   void visitor_refused(const std::string& why) override { refused.push_back(why); }
   void change_waits(const std::string& why) override { waits.push_back(why); }
+  void marked(const world_change::mark& what) override { marks.push_back(what); }
+  void waits_for_members(const std::string& why) override { waits_for.push_back(why); }
+  void members_are_here(double seconds) override { waited.push_back(seconds); }
   void finished(std::uint64_t, exit_code code, const std::string&, answer then) override {
     finished_with = code;
     post_([then = std::move(then)] { then(done{}); });
@@ -111,7 +114,9 @@ class memory_recorder final : public recorder {
   std::vector<std::pair<generation, world_change>> changes;
   std::map<std::uint64_t, double> validations;
   std::map<member_id, std::string> lost;
-  std::vector<std::string> refused, waits;
+  std::vector<std::string> refused, waits, waits_for;
+  std::vector<double> waited;  // [s]
+  std::vector<world_change::mark> marks;
   std::uint64_t saved_step = 0;
   saved_hashes hashes_saved;
   std::optional<exit_code> finished_with;

@@ -142,6 +142,8 @@ void world::start_member(std::size_t i, incarnation life, bool joins) {
   worker.convener = member_id(0);
   worker.virtual_ranks = settings_.toy.virtual_ranks;
   worker.backups = settings_.backups;
+  // Both ways to come in are to be seen.
+  if (settings_.seed % 2 == 0) worker.link_first = std::chrono::milliseconds(10);
   const reference_settings in_force = toy_reference_settings();
   coordinator_settings coordination;
   coordination.steps = settings_.steps;
@@ -323,6 +325,11 @@ void world::run(time_since_start at_most) {
 
 void world::stop(std::size_t i, const std::string& why) {
   members_[i]->body->ask_to_stop(why, false);
+  mark(i);
+}
+
+void world::drain(std::size_t i, const std::string& why) {
+  members_[i]->body->ask_to_leave(why);
   mark(i);
 }
 

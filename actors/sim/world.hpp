@@ -91,6 +91,8 @@ class world {
   comm::simulated_network& network() { return network_; }
   // The member is told to leave.
   void stop(std::size_t i, const std::string& why);
+  // Its launcher lets it leave.
+  void drain(std::size_t i, const std::string& why);
   // The process is gone, as after SIGKILL.
   void kill(std::size_t i, std::optional<std::chrono::nanoseconds> noticed_after);
   // A new process in the slot of one that was killed or has ended; it joins the world.

@@ -206,7 +206,7 @@ result<protocol::message> get(schema::Message::Reader from, std::size_t words) {
     case tag::STOP_WISH: {
       static_assert(is_at<message, protocol::stop_wish, tag::STOP_WISH>);
       const auto m = from.getStopWish();
-      return message(protocol::stop_wish{get(m.getWhy()), m.getWholeRun()});
+      return message(protocol::stop_wish{get(m.getWhy()), m.getWholeRun(), m.getDrained()});
     }
     case tag::FAREWELL: {
       static_assert(is_at<message, protocol::farewell, tag::FAREWELL>);

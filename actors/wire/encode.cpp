@@ -263,10 +263,11 @@ void put(message_builder root, const protocol::heartbeat& from) {
 }
 
 void put(message_builder root, const protocol::stop_wish& from) {
-  const auto& [why, whole_run] = from;
+  const auto& [why, whole_run, drained] = from;
   auto to = root.initStopWish();
   to.setWhy(text(why));
   to.setWholeRun(whole_run);
+  to.setDrained(drained);
 }
 
 void put(message_builder root, const protocol::farewell& from) {

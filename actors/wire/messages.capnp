@@ -133,6 +133,7 @@ struct RecordNotice {
 struct StopWish {
   why @0 :Text;
   wholeRun @1 :Bool;
+  drained @2 :Bool;
 }
 
 struct Block {

@@ -309,6 +309,61 @@ TEST(launcher, a_killed_launcher_takes_its_workers_along) {
   prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
+TEST(launcher, carries_out_what_it_is_asked_for_and_tells_the_worker_over_its_line) {
+  const std::string run = "launcher-test-" + std::to_string(getpid());
+  const line_pipe end;
+  held_pipe said;
+  const std::string to_test = " >&" + std::to_string(said.write_end());
+  // $4 is its line. What is on it comes packet by packet, and reading an empty one fails.
+  const std::string repeats_two_orders =
+      "echo up" + to_test + "; for i in 1 2; do until dd bs=4096 count=1 status=none <&$4" +
+      to_test + " 2>/dev/null; do sleep 0.01; done; echo" + to_test + "; done; exit 0";
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    const auto box = command_box::open(run);
+    if (!box) _exit(99);
+    launcher_hooks hooks;
+    hooks.program = "/bin/bash";  // the line may have two digits
+    hooks.commands = &*box;
+    hooks.limits.max_members = 3;
+    hooks.next_life = [last = 0U]() mutable { return incarnation(++last); };
+    hooks.newest_plan = [] {
+      return std::optional(std::vector<life_in_plan>{{"worker-0", incarnation(1), true}});
+    };
+    hooks.one_more = [&](std::size_t slot, std::uint64_t) {
+      return worker_start{
+          "worker-" + std::to_string(slot), {"sh", "-c", repeats_two_orders, "again"}, {}, "", {}};
+    };
+    std::string lines;
+    hooks.say = [&](const std::string& line) { lines += line + "\n"; };
+    const int code = run_worker_processes(
+        {shell("worker-0", "echo u" + to_test + "; " + end.read() + "exit 0")}, hooks);
+    _exit(code == 0 && lines.find("worker-1 (process ") != std::string::npos &&
+                  lines.find(") has left\n") != std::string::npos
+              ? 0
+              : 98);
+  }
+  const auto ask = [&](const std::string& words) -> std::string {
+    const auto answer = ask_launcher(run, words, std::chrono::milliseconds(20000));
+    if (!answer || !*answer) return "no answer";
+    return std::to_string(static_cast<int>((*answer)->code)) + " " + (*answer)->words;
+  };
+  ASSERT_EQ(said.read_bytes(2), "u\n");
+  EXPECT_EQ(ask("scale 9"), "64 9 workers would be more than elastic.max_members = 3");
+  EXPECT_THAT(ask("dance"), HasSubstr("64 there are "));
+  EXPECT_EQ(ask("drain worker-0"),
+            "64 worker-0 is the last worker; `troupe stop` saves and ends the run");
+  EXPECT_EQ(ask("scale 2"), "0 from 1 to 2 workers; starting worker-1");
+  ASSERT_EQ(said.read_bytes(3), "up\n");
+  EXPECT_EQ(ask("drain worker-1"), "0 worker-1 leaves, 1 worker stays");
+  const std::string orders = "note 2 1 drain worker-1\nleave it is drained\n";
+  EXPECT_EQ(said.read_bytes(orders.size()), orders);
+  ASSERT_EQ(system(end.write().substr(0, end.write().rfind(';')).c_str()), 0);
+  int how = 0;
+  ASSERT_EQ(waitpid(launcher, &how, 0), launcher);
+  EXPECT_EQ(WIFEXITED(how) ? WEXITSTATUS(how) : -1, 0);
+}
+
 TEST(launcher, fifty_starts_and_ends_leave_no_process_and_no_file_behind) {
   held_pipe up;
   const int lowest_free = dup(0);

@@ -37,7 +37,8 @@ report full_report() {
                           .step = 11,
                           .unblock_ms = 120.5,
                           .recover_ms = 800,
-                          .noticed = 9});
+                          .noticed = 9,
+                          .reason = "lost worker-1"});
   r.generations = 3;
   r.world_min = 2;
   r.world_max = 4;
@@ -103,7 +104,7 @@ TEST(report, holds_what_was_measured) {
   EXPECT_EQ(json["generations"], 3);
   EXPECT_EQ(json["recoveries"], nlohmann::json::parse(R"([{"recovery": 4, "from": 3, "to": 4,
       "lost": ["worker-1"], "step": 11, "step_redone": true, "unblock_ms": 120.5,
-      "recover_ms": 800.0}])"));
+      "recover_ms": 800.0, "reason": "lost worker-1"}])"));
   EXPECT_EQ(json["world_min"], 2);
   EXPECT_EQ(json["world_max"], 4);
   EXPECT_EQ(json["bytes_sent"], 777);

@@ -30,6 +30,7 @@ grep -q '"verdict": "pass"' runs/kill-a-worker/chaos.json || fail "chaos.json ha
 chaos 0 kill-the-coordinator '200 steps and weights_hash'
 chaos 0 freeze-and-thaw '60 steps and weights_hash'
 chaos 0 churn 'churn: PASS (seed 20263'
+chaos 0 drain 'ended with 0 and stands in no plan'
 chaos 73 kill-a-worker 'holds a run already'
 [ "$("$program" chaos freeze-and-thaw.toml --run-dir runs/again --json 2>/dev/null | grep -c '"verdict":"pass"')" -eq 1 ] ||
   fail "--json does not print one object"

@@ -104,6 +104,25 @@ TEST_F(process_injector_test, kills_and_proves_it_by_the_end_of_the_process) {
   EXPECT_EQ(injector_->faults().at(0).proof, "worker-1 is gone");
 }
 
+TEST_F(process_injector_test, drains_and_proves_it_by_the_launchers_words_and_the_plan) {
+  // "sh drain NAME DIR": the command of a launcher that does not exist here.
+  std::ofstream("drain") << "echo asked >asked-$1\n";
+  const int id = start("worker-1");
+  injector_->begin(of(fault_kind::drain), {"worker-1"}, real_clock().now());
+  until([&] { return std::filesystem::exists(folder_ / "asked-worker-1"); });
+  const auto look = [&](const std::set<std::string>& planned) {
+    return injector_->look(real_clock().now(), planned);
+  };
+  workers_[0].send(SIGTERM);
+  until([&] { return workers_[0].ended(); });
+  EXPECT_THAT(look({}), IsEmpty()) << "nobody has said how it ended";
+  const std::string words = "troupe: worker-1 (process " + std::to_string(id) + ") has left\n";
+  ASSERT_EQ(write(output_->fd(), words.data(), words.size()), std::ssize(words));
+  EXPECT_THAT(look({"worker-1"}), IsEmpty()) << "the plan still names it";
+  EXPECT_TRUE(std::holds_alternative<fault_began>(next()));
+  EXPECT_EQ(injector_->faults().at(0).proof, "worker-1 ended with 0 and stands in no plan");
+}
+
 TEST_F(process_injector_test, stops_proves_the_state_and_lets_go_on) {
   const int id = start("worker-0");
   injector_->begin(of(fault_kind::stop), {"worker-0"}, real_clock().now());

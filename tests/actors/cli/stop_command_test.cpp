@@ -40,8 +40,6 @@ TEST(stop_command, refuses_what_is_no_run) {
   const outcome o = stop(place / "nowhere");
   EXPECT_EQ(o.code, 73);
   EXPECT_NE(o.err.find(place / "nowhere"), std::string::npos);
-  std::ostringstream out, err;
-  EXPECT_EQ(stop_command(std::vector<std::string>{}, out, err), 64);
 }
 
 TEST(stop_command, sends_term_to_the_process_that_holds_the_run) {

@@ -121,6 +121,7 @@ inline std::vector<message> messages_with(std::size_t length) {
   for (int p = 0; p <= static_cast<int>(protocol::phase::ending); ++p)
     all.emplace_back(protocol::heartbeat{n.u64(), static_cast<protocol::phase>(p)});
   all.emplace_back(protocol::stop_wish{long_text(), true});
+  all.emplace_back(protocol::stop_wish{"drained", false, true});
   all.emplace_back(protocol::farewell{std::numeric_limits<int>::min(), long_text()});
   return all;
 }
