@@ -31,7 +31,7 @@ done
 # What the short form runs. Addresses: all that reads bytes from outside or keeps files, and the vector code's
 # edges. Threads: all that hands work to other threads.
 short_asan='^(config|comm|actors\.sim|model\.(data|hub|checkpoint)|compute\.(executor|math|cpu\.(linear|norm|rotate|embedding)))'
-short_tsan='^(actors\.sim|compute\.(executor|cpu\.(thread_pool|linear|cross_entropy|reduce)))'
+short_tsan='^(actors\.sim\.(campaign|elastic|elastic_traces|faults|invariants|world)_test|compute\.(executor|cpu\.(thread_pool|linear|cross_entropy|reduce)))'
 # What cannot run under sanitizers: the checks of the sources, which run no code of ours, and comparisons with
 # programs that were built without them.
 not_sanitized='^(tidy|examples|interop)\.'

@@ -60,7 +60,8 @@ result<run_directory> worker_wish::enter(file_system& files, const std::string& 
 
 result<place_in_world> worker_wish::place_in(file_system& files, const run_directory& run) const {
   place_in_world place;
-  place.joins = joins || run.lock_fd() < 0;
+  // Whoever says how many start together is one of them, with or without a lock.
+  place.joins = joins || (!world && run.lock_fd() < 0);
   if (!name.empty()) {
     place.name = name;
   } else if (place.joins) {

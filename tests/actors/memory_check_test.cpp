@@ -100,7 +100,8 @@ TEST(memory_check, asks_for_what_a_member_of_a_world_really_allocates) {
         bool loaded = false, finished = false, reduced = false;
         c.load(step, [&](auto) { loaded = true; });
         loop.run_until([&] { return loaded; });
-        c.start(step, {.nodes_ready = [](std::uint32_t, std::uint8_t) {},
+        c.start(step, {.micro_batch_done = {},
+                       .nodes_ready = [](std::uint32_t, std::uint8_t) {},
                        .finished = [&](auto, const auto&) { finished = true; }});
         for (std::uint32_t l = 0; l < 4; ++l) c.open(l);
         loop.run_until([&] { return finished; });

@@ -271,7 +271,8 @@ TEST(model_computation, a_step_can_be_started_again_while_the_cancelled_one_stil
   std::size_t ended = 0, failed = 0;
   for (int i = 0; i < 5; ++i) {
     world.load(1);
-    world.member(0).start(1, {.nodes_ready = [](std::uint32_t, std::uint8_t) {},
+    world.member(0).start(1, {.micro_batch_done = {},
+                              .nodes_ready = [](std::uint32_t, std::uint8_t) {},
                               .finished =
                                   [&](std::exception_ptr problem, const std::vector<leaf_loss>&) {
                                     ++ended;
@@ -368,7 +369,8 @@ TEST(model_computation, answers_about_blocks_and_reads_ahead_while_a_step_is_com
   world.load(1);
   computation& c = world.member(0);
   std::vector<std::string> order;
-  c.start(1, {.nodes_ready = [](std::uint32_t, std::uint8_t) {},
+  c.start(1, {.micro_batch_done = {},
+              .nodes_ready = [](std::uint32_t, std::uint8_t) {},
               .finished =
                   [&](std::exception_ptr problem, const std::vector<leaf_loss>&) {
                     EXPECT_FALSE(problem);
@@ -381,7 +383,8 @@ TEST(model_computation, answers_about_blocks_and_reads_ahead_while_a_step_is_com
 
   bool loaded = false, finished = false;
   world.load(2);
-  c.start(2, {.nodes_ready = [](std::uint32_t, std::uint8_t) {},
+  c.start(2, {.micro_batch_done = {},
+              .nodes_ready = [](std::uint32_t, std::uint8_t) {},
               .finished = [&](std::exception_ptr, const auto&) { finished = true; }});
   c.load(3, [&](std::exception_ptr problem) { loaded = !problem; });
   world.loop().run_until([&] { return loaded; });  // although no layer is open

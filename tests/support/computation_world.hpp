@@ -153,7 +153,8 @@ class computation_world {
       const auto nodes = complete_nodes(mine.first_leaf, mine.leaves, mine.virtual_ranks);
       members_[m]->start(
           step,
-          {.nodes_ready = [this, m, nodes](std::uint32_t layer,
+          {.micro_batch_done = {},
+           .nodes_ready = [this, m, nodes](std::uint32_t layer,
                                            std::uint8_t source) { send(m, nodes, layer, source); },
            .finished =
                [&](std::exception_ptr problem, std::vector<actors::leaf_loss> own) {

@@ -77,6 +77,18 @@ TEST_F(worker_wish_test, on_a_directory_that_is_held_everybody_joins_and_takes_n
   }
 }
 
+// Workers of several machines, without a launcher: worker-0 has the directory.
+TEST_F(worker_wish_test, whoever_says_how_many_start_together_begins_with_them) {
+  const run_directory held = claimed();
+  const worker_wish wish{.name = "worker-1", .world = 4};
+  const auto run = enter(wish);
+  ASSERT_TRUE(run) << run.failure().message;
+  const auto p = wish.place_in(real_file_system(), *run);
+  ASSERT_TRUE(p);
+  EXPECT_FALSE(p->joins);
+  EXPECT_EQ(p->expected, 4u);
+}
+
 TEST_F(worker_wish_test, who_is_not_worker_0_leaves_a_free_directory_to_worker_0) {
   { const run_directory made = claimed(); }
   const worker_wish early{.name = "worker-4"};
