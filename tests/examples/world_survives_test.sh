@@ -3,7 +3,8 @@
 # waits, workers that a person adds, and one that takes another's place. Each time it goes on with the bits of one worker alone that
 # nobody disturbs, does at most the step under way again, loses no committed step, and has as many workers as before.
 # Usage: world_survives_test.sh PROGRAM [PART...]
-#   PART            grow, kill, coordinator, freeze or replace; all of them if none is named
+#   PART            grow, kill, coordinator, freeze, replace or busy; all of them if none is named
+#   BUSY_S=5        so long four other processes a core only turn
 #   KILLS=6         so many kills (coordinator: a third), COORDINATOR=1: of the coordinator only
 #   SEED            draws victims and moments; printed
 #   VERBOSE=1       a line for each fault
@@ -188,7 +189,28 @@ replace_one() {  # RUN
   echo "$run: a newer process has replaced one that lived, $redone steps redone, the same bits"
 }
 
-[ $# -gt 0 ] || { set -- grow kill coordinator freeze replace; [ "${COORDINATOR:-0}" != 1 ] || set -- coordinator; }
+# Slow is not dead: four processes a core that only turn, and nobody is given up.
+crowded() {  # RUN
+  local run=$1 k before
+  local -a loops=()
+  begin "$run" 4
+  whole "$run" 4
+  before=$(wc -l <"$run/steps.jsonl")
+  for k in $(seq $((4 * $(nproc)))); do
+    (while :; do :; done) &
+    loops+=($!)
+  done
+  started+=("${loops[@]}")
+  sleep "${BUSY_S:-5}"
+  kill -KILL "${loops[@]}"
+  wait "${loops[@]}" 2>/dev/null || true
+  [ "$(in_events "$run" member_lost)" -eq 0 ] || fail "$run lost somebody on a busy machine: $(grep member_lost "$run/events.jsonl")"
+  [ "$(wc -l <"$run/steps.jsonl")" -gt "$before" ] || fail "$run did no step on a busy machine"
+  ended "$run" 0
+  echo "$run: $((4 * $(nproc))) processes that only turn for ${BUSY_S:-5} s beside 4 workers: nobody given up, $redone steps redone, the same bits"
+}
+
+[ $# -gt 0 ] || { set -- grow kill coordinator freeze replace busy; [ "${COORDINATOR:-0}" != 1 ] || set -- coordinator; }
 for part; do
   case $part in
     kill) kill_again_and_again kill "$kills" 0 ;;
@@ -199,6 +221,7 @@ for part; do
     freeze) stand_still freeze ;;
     grow) grow_by_hand grow ;;
     replace) replace_one replace ;;
+    busy) crowded busy ;;
     *) fail "there is no part $part" ;;
   esac
 done
