@@ -240,7 +240,8 @@ TEST(model_computation, a_step_cancelled_anywhere_can_be_done_again_with_the_sam
     computation& first = world.member(0);
     bool over = false;
     std::size_t ready = 0;
-    first.start(1, {.nodes_ready =
+    first.start(1, {.micro_batch_done = {},
+                    .nodes_ready =
                         [&](std::uint32_t, std::uint8_t) {
                           if (++ready + layers == point + 1) first.cancel();
                         },
