@@ -47,7 +47,8 @@ struct faulty_computation_test : testing::Test {
     std::vector<float> values;
     work->load(step, [](auto) {});
     run();
-    work->start(step, {[&](std::uint32_t layer, std::uint8_t) {
+    work->start(step, {{},
+                       [&](std::uint32_t layer, std::uint8_t) {
                          float value = 0;
                          std::memcpy(&value, work->node({{layer, 0}, 0, {0, 2}}).data(), 4);
                          values.push_back(value);
