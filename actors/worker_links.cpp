@@ -65,7 +65,11 @@ void worker_state::tidy_links(const protocol::plan& now) {
   std::vector<member_id> over;
   for (const auto& [id, peer] : mail_->peers()) {
     if (!is_stranger(id)) continue;
-    if (!links_.contains(id) || now.find(id) != nullptr) {  // another process has its place
+    const auto former = former_.find(id);
+    const bool stays =
+        acquainted_.contains(id) || (former != former_.end() && lives_[id] <= former->second);
+    // Another process may have its place, or it came before there was a plan, and comes anew.
+    if (!links_.contains(id) || now.find(id) != nullptr || !stays) {
       over.push_back(id);
     } else {
       actor_->delayed_send(self_, settings().suspect, stranger_overdue{id, lives_[id]});
