@@ -30,7 +30,7 @@ struct recovery {
   std::uint64_t step = 0;          // that was committed first
   double unblock_ms = 0;           // until the last survivor was free
   double recover_ms = 0;
-  double noticed = 0;  // [s since the start]
+  double noticed = 0;       // [s since the start]
   std::string reason = {};  // in words
 };
 

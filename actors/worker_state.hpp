@@ -1,6 +1,6 @@
-// What the worker actor knows and does, for the files that it fills: worker.cpp (meeting, adopting a
-// plan, ending), worker_change.cpp (from one plan to the next), worker_losses.cpp (who is lost) and
-// worker_links.cpp (links to the others). Nobody else includes this.
+// What the worker actor knows and does, for the files that it fills: worker.cpp (meeting, adopting
+// a plan, ending), worker_change.cpp (from one plan to the next), worker_losses.cpp (who is lost)
+// and worker_links.cpp (links to the others). Nobody else includes this.
 #pragma once
 
 #include <fmt/format.h>
