@@ -21,7 +21,7 @@ run() {
 scenario() { run 0 "$2" chaos "$1.toml" --run-dir "runs/$1"; }
 
 scenario hang 'its compute thread stands still'
-scenario exit-and-throw 'an exception in the rank at voted'
+scenario exit-and-throw 'an exception in the rank at'
 scenario nan-in-a-gradient 'in step 15 is no number'
 grep '"step":15,' runs/nan-in-a-gradient/steps.jsonl | grep -q '"skipped":true' || fail "step 15 was not skipped"
 scenario cut-and-heal '900 steps and weights_hash'
