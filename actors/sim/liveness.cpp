@@ -140,6 +140,13 @@ void liveness::check_progress() {
 }
 
 void liveness::check_waiting() {
+  // Somebody of the plan has to be there to wait.
+  const bool any =
+      std::ranges::any_of(world_.store().plans.back().members, [&](const protocol::plan_member& m) {
+        return slots_[m.id.value].acts && world_.lives(m.id.value) &&
+               world_.life(m.id.value) == m.life;
+      });
+  if (!any) return waiting_since_.reset();
   std::size_t said = 0;
   for (std::size_t i = 0; i < world_.size(); ++i) said += world_.records(i).waits.size();
   if (!waiting_since_) {
