@@ -213,9 +213,8 @@ void worker_state::shown(const protocol::plan& present) {
 // It has met somebody who does not coordinate, and who says who does.
 void worker_state::meet_coordinator_of(const protocol::plan& plan) {
   const protocol::plan_member* leads = plan.find(plan.coordinator);
-  if (leads == nullptr) return;
   const result<comm::address> where = comm::parse_address(leads->address);
-  if (!where || links_.contains(leads->id)) return;
+  if (!where) return;
   std::vector<member_id> met;
   for (const auto& [id, link] : links_) met.push_back(id);
   for (const member_id id : met) drop_peer(id);
@@ -227,14 +226,12 @@ void worker_state::let_newcomers_in() {
   if (!newcomers_.empty()) want_change();
 }
 
-// To be called by one that joins, with the plan that does not name it yet: links take some time,
-// and a change would wait for it. Whoever does not answer is linked to later.
+// One that joins, and has met the coordinator of the plan that does not name it yet: links take
+// some time, and a change would wait for it. Whoever does not answer is linked to later.
 void worker_state::link_ahead(const protocol::plan& present) {
   constexpr std::size_t most = 32;  // a wide world has more members than anybody talks to
-  if (links_.contains(present.coordinator)) {
-    let_in_by_ = present.coordinator;
-    mail_->set_coordinator(present.coordinator);
-  }
+  let_in_by_ = present.coordinator;
+  mail_->set_coordinator(present.coordinator);
   if (present.members.size() > most) return;
   for (const protocol::plan_member& m : present.members) {
     const bool dialled =

@@ -80,14 +80,8 @@ bool fault_driver::may_strike(const fault& f, std::size_t target) const {
 
 // Would every block still have a holder that lives and can be reached?
 bool fault_driver::keeps_cover(std::size_t without) const {
-  if (world_.store().plans.empty()) return false;
-  const protocol::plan& plan = world_.store().plans.back();
-  const auto stays = [&](member_id id) {
-    const protocol::plan_member* m = plan.find(id);
-    return id.value != without && works(id.value) && world_.life(id.value) == m->life;
-  };
-  return std::ranges::all_of(plan.placement, [&](const protocol::placed_blocks& part) {
-    return stays(part.primary) || std::ranges::any_of(part.backups, stays);
+  return !world_.store().plans.empty() && world_.newest_plan_is_covered([&](std::size_t i) {
+    return i != without && works(i);
   });
 }
 

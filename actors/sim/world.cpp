@@ -356,6 +356,14 @@ bool world::somebody_finished() const {
   });
 }
 
+bool world::newest_plan_is_covered(const std::function<bool(std::size_t)>& there) const {
+  const protocol::plan& plan = store_.plans.back();
+  const auto stays = [&](member_id id) { return lives(*plan.find(id)) && there(id.value); };
+  return std::ranges::all_of(plan.placement, [&](const protocol::placed_blocks& part) {
+    return stays(part.primary) || std::ranges::any_of(part.backups, stays);
+  });
+}
+
 bool world::over() const {
   if (!somebody_finished()) return false;
   if (store_.plans.empty()) return true;

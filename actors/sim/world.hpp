@@ -105,6 +105,12 @@ class world {
   void thaw(std::size_t i);
   bool lives(std::size_t i) const { return !members_[i]->killed && !members_[i]->body->ended(); }
   incarnation life(std::size_t i) const { return members_[i]->life; }
+  // Is the process that a plan lists still there?
+  bool lives(const protocol::plan_member& m) const {
+    return lives(m.id.value) && life(m.id.value) == m.life;
+  }
+  // Has every block of the newest plan a holder that lives and of whom `there` holds?
+  bool newest_plan_is_covered(const std::function<bool(std::size_t)>& there) const;
   std::uint32_t backups() const { return settings_.backups; }
   std::uint32_t resets() const { return settings_.resets; }
   bool killed(std::size_t i) const { return members_[i]->killed; }
