@@ -80,9 +80,8 @@ bool fault_driver::may_strike(const fault& f, std::size_t target) const {
 
 // Would every block still have a holder that lives and can be reached?
 bool fault_driver::keeps_cover(std::size_t without) const {
-  return !world_.store().plans.empty() && world_.newest_plan_is_covered([&](std::size_t i) {
-    return i != without && works(i);
-  });
+  return !world_.store().plans.empty() &&
+         world_.newest_plan_is_covered([&](std::size_t i) { return i != without && works(i); });
 }
 
 void fault_driver::cut_off(std::size_t i, bool at_once) {

@@ -79,15 +79,7 @@ void liveness::leaves(std::size_t who) {
 
 // Has every block of the newest plan a holder that acts?
 bool liveness::in_reach() const {
-  if (world_.store().plans.empty()) return true;
-  const protocol::plan& plan = world_.store().plans.back();
-  const auto there = [&](member_id id) {
-    return slots_[id.value].acts && world_.lives(id.value) &&
-           world_.life(id.value) == plan.find(id)->life;
-  };
-  return std::ranges::all_of(plan.placement, [&](const protocol::placed_blocks& part) {
-    return there(part.primary) || std::ranges::any_of(part.backups, there);
-  });
+  return world_.newest_plan_is_covered([this](std::size_t i) { return slots_[i].acts; });
 }
 
 void liveness::look() {
@@ -120,8 +112,7 @@ void liveness::check_free(const duty& d) {
   const protocol::plan& plan = world_.store().plans.at(d.of.value);
   for (const protocol::plan_member& m : plan.members) {
     const slot& s = at(m.id.value);
-    if (m.id.value == d.who || !s.acts || s.since > d.begun || !world_.lives(m.id.value)) continue;
-    if (world_.life(m.id.value) != m.life) continue;
+    if (m.id.value == d.who || !s.acts || s.since > d.begun || !world_.lives(m)) continue;
     ++checks_;
     if (points_.has_left(m.id, d.of)) continue;
     report("L-1", m.id,
@@ -141,11 +132,10 @@ void liveness::check_progress() {
 
 void liveness::check_waiting() {
   // Somebody of the plan has to be there to wait.
-  const bool any =
-      std::ranges::any_of(world_.store().plans.back().members, [&](const protocol::plan_member& m) {
-        return slots_[m.id.value].acts && world_.lives(m.id.value) &&
-               world_.life(m.id.value) == m.life;
-      });
+  const bool any = std::ranges::any_of(world_.store().plans.back().members,
+                                       [this](const protocol::plan_member& m) {
+                                         return slots_[m.id.value].acts && world_.lives(m);
+                                       });
   if (!any) return waiting_since_.reset();
   std::size_t said = 0;
   for (std::size_t i = 0; i < world_.size(); ++i) said += world_.records(i).waits.size();

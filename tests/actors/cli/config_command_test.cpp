@@ -6,22 +6,14 @@
 #include <sstream>
 #include <vector>
 
-#include "actors/cli/commands.hpp"
+#include "tests/actors/cli/run_command.hpp"
 
 namespace troupe::actors::cli {
 namespace {
 
 using testing::HasSubstr;
 
-struct outcome {
-  int code;
-  std::string out, err;
-};
-outcome run(const std::vector<std::string>& words) {
-  std::ostringstream out, err;
-  const int code = config_command(words, out, err);
-  return {code, out.str(), err.str()};
-}
+outcome run(const std::vector<std::string>& words) { return run_command(config_command, words); }
 
 class config_command_test : public testing::Test {
  protected:

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "actors/cli/commands.hpp"
+#include "tests/actors/cli/run_command.hpp"
 #include "tests/model/data/data_files.hpp"
 
 namespace troupe::actors::cli {
@@ -12,15 +12,7 @@ namespace {
 using model::data::folder;
 using model::data::llmc16;
 
-struct outcome {
-  int code;
-  std::string out, err;
-};
-outcome data(const std::vector<std::string>& args) {
-  std::ostringstream out, err;
-  const int code = data_command(args, out, err);
-  return {code, out.str(), err.str()};
-}
+outcome data(const std::vector<std::string>& args) { return run_command(data_command, args); }
 
 TEST(data_command, packs_and_tells_about_it) {
   folder f;

@@ -4,9 +4,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "actors/cli/commands.hpp"
 #include "actors/plan_text.hpp"
 #include "config/base/json.hpp"
+#include "tests/actors/cli/run_command.hpp"
 
 namespace troupe::actors::cli {
 namespace {
@@ -14,15 +14,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-struct outcome {
-  int code;
-  std::string out, err;
-};
-outcome plan(const std::vector<std::string>& words) {
-  std::ostringstream out, err;
-  const int code = plan_command(words, out, err);
-  return {code, out.str(), err.str()};
-}
+outcome plan(const std::vector<std::string>& words) { return run_command(plan_command, words); }
 
 class plan_command_test : public testing::Test {
  protected:

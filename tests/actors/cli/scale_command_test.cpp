@@ -5,11 +5,11 @@
 #include <future>
 #include <sstream>
 
-#include "actors/cli/commands.hpp"
 #include "actors/command_box.hpp"
 #include "actors/run_address.hpp"
 #include "actors/run_directory.hpp"
 #include "actors/status_server.hpp"
+#include "tests/actors/cli/run_command.hpp"
 #include "tests/actors/worlds_to_see.hpp"
 #include "tests/model/data/data_files.hpp"
 
@@ -19,20 +19,8 @@ namespace {
 using model::data::folder;
 using testing::HasSubstr;
 
-struct outcome {
-  int code;
-  std::string out, err;
-};
-outcome scale(const std::vector<std::string>& words) {
-  std::ostringstream out, err;
-  const int code = scale_command(words, out, err);
-  return {code, out.str(), err.str()};
-}
-outcome drain(const std::vector<std::string>& words) {
-  std::ostringstream out, err;
-  const int code = drain_command(words, out, err);
-  return {code, out.str(), err.str()};
-}
+outcome scale(const std::vector<std::string>& words) { return run_command(scale_command, words); }
+outcome drain(const std::vector<std::string>& words) { return run_command(drain_command, words); }
 
 // A launcher that answers one command.
 struct launcher {

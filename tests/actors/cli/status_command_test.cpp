@@ -3,11 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "actors/cli/commands.hpp"
 #include "actors/records.hpp"
 #include "actors/run_address.hpp"
 #include "actors/run_directory.hpp"
 #include "actors/status_server.hpp"
+#include "tests/actors/cli/run_command.hpp"
 #include "tests/actors/worlds_to_see.hpp"
 #include "tests/model/data/data_files.hpp"
 
@@ -17,14 +17,8 @@ namespace {
 using model::data::folder;
 using testing::HasSubstr;
 
-struct outcome {
-  int code;
-  std::string out, err;
-};
 outcome status_of(const std::vector<std::string>& words) {
-  std::ostringstream out, err;
-  const int code = status_command(words, out, err);
-  return {code, out.str(), err.str()};
+  return run_command(status_command, words);
 }
 
 // A run directory whose owner is this process, and the port that serves it.

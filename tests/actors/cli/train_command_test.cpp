@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-#include "actors/cli/commands.hpp"
+#include "tests/actors/cli/run_command.hpp"
 #include "tests/model/data/data_files.hpp"
 
 namespace troupe::actors::cli {
@@ -11,17 +11,6 @@ namespace {
 
 using model::data::folder;
 using testing::HasSubstr;
-
-struct outcome {
-  int code;
-  std::string out, err;
-};
-using command = int (*)(arguments, std::ostream&, std::ostream&);
-outcome call(command c, const std::vector<std::string>& words) {
-  std::ostringstream out, err;
-  const int code = c(words, out, err);
-  return {code, out.str(), err.str()};
-}
 
 struct described_run {
   folder place;
@@ -34,7 +23,8 @@ struct described_run {
 
 TEST(train_command, a_dry_run_prints_the_effective_config_and_starts_nothing) {
   const described_run r;
-  const outcome o = call(train_command, {r.config, "--run-dir", r.place / "run", "--dry-run"});
+  const outcome o =
+      run_command(train_command, {r.config, "--run-dir", r.place / "run", "--dry-run"});
   EXPECT_EQ(o.code, 0) << o.err;
   EXPECT_THAT(o.out, HasSubstr("suspect_ms = 1000"));
   EXPECT_FALSE(std::filesystem::exists(r.place / "run"));
@@ -42,7 +32,7 @@ TEST(train_command, a_dry_run_prints_the_effective_config_and_starts_nothing) {
 
 TEST(train_command, a_world_that_cannot_be_is_refused_with_its_key) {
   const described_run r;
-  const outcome o = call(
+  const outcome o = run_command(
       train_command, {r.config, "--run-dir", r.place / "run", "--fault_tolerance.suspect_ms=50"});
   EXPECT_EQ(o.code, 78);
   EXPECT_THAT(o.err, HasSubstr("fault_tolerance.suspect_ms: 50 is not longer"));
@@ -51,7 +41,8 @@ TEST(train_command, a_world_that_cannot_be_is_refused_with_its_key) {
 TEST(worker_command, takes_no_key_that_belongs_to_the_whole_run) {
   const described_run r;
   for (const char* set : {"training.steps=3", "fault_tolerance.backups=2"}) {
-    const outcome o = call(worker_command, {r.config, "--run-dir", r.place / "run", "--set", set});
+    const outcome o =
+        run_command(worker_command, {r.config, "--run-dir", r.place / "run", "--set", set});
     EXPECT_EQ(o.code, 78);
     EXPECT_THAT(o.err, HasSubstr("belongs to the whole run"));
   }
@@ -59,8 +50,8 @@ TEST(worker_command, takes_no_key_that_belongs_to_the_whole_run) {
 
 TEST(worker_command, a_port_that_is_none_is_refused_with_its_key) {
   const described_run r;
-  const outcome o = call(worker_command, {r.config, "--run-dir", r.place / "run", "--set",
-                                          "metrics.prometheus_listen=nowhere"});
+  const outcome o = run_command(worker_command, {r.config, "--run-dir", r.place / "run", "--set",
+                                                 "metrics.prometheus_listen=nowhere"});
   EXPECT_EQ(o.code, 78);
   EXPECT_THAT(o.err, HasSubstr("metrics.prometheus_listen"));
 }

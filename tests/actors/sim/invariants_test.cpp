@@ -1,4 +1,5 @@
 #include "actors/sim/invariants.hpp"
+#include "tests/actors/sim/passing_transport.hpp"
 #include "tests/actors/sim/wrong_device.hpp"
 
 #include <gmock/gmock.h>
@@ -194,31 +195,20 @@ class says_nodes_twice : public changing_lane {
 };
 
 template <class Lane>
-class changing_transport : public comm::transport, private comm::control_lane {
+class changing_transport : public passing_transport {
  public:
   using change = std::function<void(protocol::message&)>;
   changing_transport(std::unique_ptr<comm::transport> inner, change of)
-      : inner_(std::move(inner)), change_(std::move(of)) {}
+      : passing_transport(std::move(inner)), change_(std::move(of)) {}
 
-  void start(comm::control_handler& handler) override { inner_->start(handler); }
-  comm::control_lane& control() override { return *this; }
   result<std::unique_ptr<comm::bulk_lane>> open_bulk(generation number,
                                                      comm::bulk_handler& handler) override {
-    auto lane = inner_->open_bulk(number, handler);
+    auto lane = passing_transport::open_bulk(number, handler);
     if (!lane) return lane;
     return std::unique_ptr<comm::bulk_lane>(std::make_unique<Lane>(std::move(*lane)));
   }
-  bool progress() override { return inner_->progress(); }
-  void wait(std::chrono::nanoseconds at_most, comm::waiting how) override {
-    inner_->wait(at_most, how);
-  }
-  void wake() override { inner_->wake(); }
-  comm::traffic sent() const override { return inner_->sent(); }
 
  private:
-  const comm::address& local_address() const override { return inner_->control().local_address(); }
-  comm::link_id connect(const comm::address& to) override { return inner_->control().connect(to); }
-  void close(comm::link_id link) override { inner_->control().close(link); }
   void send(comm::link_id link, comm::bytes frame) override {
     result<comm::envelope> envelope = comm::decode(frame);
     if (change_ && envelope && envelope->kind == comm::frame_kind::data) {
@@ -229,10 +219,9 @@ class changing_transport : public comm::transport, private comm::control_lane {
         frame = comm::encode(*envelope);
       }
     }
-    inner_->control().send(link, std::move(frame));
+    passing_transport::send(link, std::move(frame));
   }
 
-  std::unique_ptr<comm::transport> inner_;
   change change_;
 };
 

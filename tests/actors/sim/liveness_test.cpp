@@ -6,6 +6,7 @@
 
 #include "actors/sim/campaign.hpp"
 #include "actors/sim/faults.hpp"
+#include "tests/actors/sim/passing_transport.hpp"
 
 namespace troupe::actors::sim {
 namespace {
@@ -121,30 +122,9 @@ TEST_F(a_world_that_is_watched, that_waits_for_the_last_holder_breaks_no_rule_an
 }
 
 // Closes nothing.
-class keeps_links final : public comm::transport, private comm::control_lane {
- public:
-  explicit keeps_links(std::unique_ptr<comm::transport> inner) : inner_(std::move(inner)) {}
-  void start(comm::control_handler& handler) override { inner_->start(handler); }
-  comm::control_lane& control() override { return *this; }
-  result<std::unique_ptr<comm::bulk_lane>> open_bulk(generation number,
-                                                     comm::bulk_handler& handler) override {
-    return inner_->open_bulk(number, handler);
-  }
-  bool progress() override { return inner_->progress(); }
-  void wait(std::chrono::nanoseconds at_most, comm::waiting how) override {
-    inner_->wait(at_most, how);
-  }
-  void wake() override { inner_->wake(); }
-  comm::traffic sent() const override { return inner_->sent(); }
-
- private:
-  const comm::address& local_address() const override { return inner_->control().local_address(); }
-  comm::link_id connect(const comm::address& to) override { return inner_->control().connect(to); }
+class keeps_links final : public passing_transport {
+  using passing_transport::passing_transport;
   void close(comm::link_id) override {}
-  void send(comm::link_id link, comm::bytes frame) override {
-    inner_->control().send(link, std::move(frame));
-  }
-  std::unique_ptr<comm::transport> inner_;
 };
 
 TEST_F(a_world_that_is_watched, whose_members_leave_connections_open_breaks_L_7) {
