@@ -91,3 +91,26 @@ worker_named() {  # LAUNCHER NAME: the process that is this worker now
 }
 
 milliseconds() { date +%s%3N; }
+
+# Newest plan of a run: its file, what it says under a key, its members' names (a line each), and who coordinates.
+newest_plan() { ls "$1"/plans/plan-* 2>/dev/null | grep "plan-[0-9]*$" | sort | tail -n 1; }
+of_plan() { grep -o "\"$2\": *\"*[^,\"]*" "$(newest_plan "$1")" 2>/dev/null | head -n 1 | sed "s/.*: *\"*//"; }
+names_in_plan() { grep -o '"name": *"[^"]*"' "$(newest_plan "$1")" | sed 's/.*"\(worker-[0-9]*\)"/\1/' | sort; }
+coordinator_of() {
+  local id
+  id=$(of_plan "$1" coordinator)
+  grep -o "\"id\": *$id,.*\"name\": *\"[^\"]*\"" "$(newest_plan "$1")" | sed 's/.*"name": *"\([^"]*\)".*/\1/' | head -n 1
+}
+in_events() { grep -c "\"event\": *\"$2\"" "$1/events.jsonl" || true; }  # in_events RUN EVENT
+
+# ends_as_alone RUN MORE [OPTION...]: a run that was stopped does so many more steps, with these options; it has each step once, and
+# everything that one worker has who does all of them.
+ends_as_alone() {
+  local run=$1 steps=$(($(wc -l <"$1/steps.jsonl") + $2))
+  shift 2
+  "$program" train "${CONFIG_FILE:-run.toml}" --run-dir "$run" --quiet --training.steps="$steps" "$@" 2>>"$run.err" ||
+    fail "$run goes on and ends with $?: $(cat "$run.err")"
+  diff <(seq "$steps") <(sed 's/^{"step": *\([0-9]*\).*/\1/' "$run/steps.jsonl") >gaps || fail "$run has not each step once: $(head gaps)"
+  "$program" train "${CONFIG_FILE:-run.toml}" --run-dir "$run-alone" --quiet --training.steps="$steps"
+  same_bits "$run-alone" "$run"
+}

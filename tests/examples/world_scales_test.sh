@@ -21,15 +21,7 @@ tiny_config llama 1000000 >run.toml
 calm=(--set fault_tolerance.max_restarts=-1 --set fault_tolerance.restart_window_seconds=0.5)
 
 tell() { [ -z "${VERBOSE:-}" ] || echo "$*"; }
-newest_plan() { ls "$1"/plans/plan-* 2>/dev/null | grep "plan-[0-9]*$" | sort | tail -n 1; }
-names_in_plan() { grep -o '"name": *"[^"]*"' "$(newest_plan "$1")" | sed 's/.*"\(worker-[0-9]*\)"/\1/' | sort | tr '\n' ' '; }
-in_events() { grep -c "\"event\": *\"$2\"" "$1/events.jsonl" || true; }
-coordinator_of() {
-  local plan id
-  plan=$(newest_plan "$1")
-  id=$(grep -o '"coordinator": *[0-9]*' "$plan" | head -n 1 | tr -dc 0-9)
-  grep -o "\"id\": *$id,.*\"name\": *\"[^\"]*\"" "$plan" | sed 's/.*"name": *"\([^"]*\)".*/\1/' | head -n 1
-}
+names() { names_in_plan "$1" | tr '\n' ' '; }
 
 begin() {  # RUN WORKERS [OPTION...]
   run=$1
@@ -61,7 +53,7 @@ whole() {
 }
 # ended RUN: told to stop it saves, goes on for some steps, and has everything that one worker alone has.
 ended() {
-  local code=0 steps
+  local code=0
   "$program" stop "$1" >/dev/null
   for _ in $(seq 2000); do kill -0 "$launcher" 2>/dev/null || break; sleep 0.02; done
   ! kill -0 "$launcher" 2>/dev/null || fail "$1 was told to stop and goes on: $(show "$1")"
@@ -71,11 +63,7 @@ ended() {
   [ "$(report "$1" steps_redone)" = 0 ] || fail "$1 did $(report "$1" steps_redone) steps again"
   [ "$(in_events "$1" member_lost)" -eq 0 ] || fail "$1 lost somebody: $(grep member_lost "$1/events.jsonl")"
   [ -z "${CONFIG:-}" ] || [ "${ALONE:-1}" = 1 ] || return 0
-  steps=$(($(wc -l <"$1/steps.jsonl") + 5))
-  "$program" train "${CONFIG_FILE:-run.toml}" --run-dir "$1" --workers 2 --quiet --training.steps="$steps" 2>>"$1.err" || fail "$1 ended with $?: $(cat "$1.err")"
-  diff <(seq "$steps") <(sed 's/^{"step": *\([0-9]*\).*/\1/' "$1/steps.jsonl") >gaps || fail "$1 has not each step once: $(head gaps)"
-  "$program" train "${CONFIG_FILE:-run.toml}" --run-dir "$1-alone" --quiet --training.steps="$steps"
-  same_bits "$1-alone" "$1"
+  ends_as_alone "$1" 5 --workers 2
 }
 
 # pauses RUN: for each plan that followed another one without a restart: from the last commit before to the first one after, less the
@@ -164,7 +152,7 @@ words() {  # RUN: what cannot be is said, and a burst of commands ends where the
   refuses 0 'at 2 workers already' scale 2 "$run"
   for n in 4 1 3 1 2 4 3; do "$program" scale "$n" "$run" >/dev/null; done
   whole "$run" 3 10
-  [ "$(names_in_plan "$run")" = 'worker-0 worker-1 worker-2 ' ] || fail "$run has $(names_in_plan "$run")"
+  [ "$(names "$run")" = 'worker-0 worker-1 worker-2 ' ] || fail "$run has $(names "$run")"
   "$program" stop "$run" >/dev/null
   local code=0
   "$program" scale 4 "$run" >answer 2>&1 || code=$?
@@ -188,7 +176,7 @@ drain() {  # RUN: the coordinator and another one, by the signal way and by the 
     grep -q "$who (process $process) has left" "$run.err" || fail "$run: $who did not end with 0: $(cat "$run.err")"
   done
   whole "$run" 2 10
-  case " $(names_in_plan "$run")" in *" worker-2 "*) fail "$run has worker-2 again" ;; esac
+  case " $(names "$run")" in *" worker-2 "*) fail "$run has worker-2 again" ;; esac
   refuses 64 'last worker' drain worker-1 "$("$program" drain worker-3 "$run" >/dev/null; echo "$run")"
   whole "$run" 1 5
   # The address of the coordinator's port, as from another machine.
@@ -197,7 +185,7 @@ drain() {  # RUN: the coordinator and another one, by the signal way and by the 
   refuses 64 'secret' scale 4 "$at"
   "$program" scale 4 "$at" --secret "$run/secret" >/dev/null || fail "$run could not be scaled at its port"
   whole "$run" 4 10
-  [ "$(names_in_plan "$run")" = 'worker-0 worker-1 worker-2 worker-3 ' ] || fail "$run has $(names_in_plan "$run")"
+  [ "$(names "$run")" = 'worker-0 worker-1 worker-2 worker-3 ' ] || fail "$run has $(names "$run")"
   ended "$run"
   echo "$run: drained workers end with 0, their slots stay empty until scale, also the coordinator's"
 }
@@ -211,7 +199,7 @@ leaver() {  # RUN
   kill -STOP "$process"
   "$program" drain worker-2 "$run" >/dev/null
   kill -KILL "$process"
-  for _ in $(seq 1000); do [ "$(names_in_plan "$run")" != 'worker-0 worker-1 ' ] || break; sleep 0.02; done
+  for _ in $(seq 1000); do [ "$(names "$run")" != 'worker-0 worker-1 ' ] || break; sleep 0.02; done
   whole "$run" 2 20
   [ -z "$(worker_named "$launcher" worker-2)" ] || fail "$run: worker-2 was started again: $(cat "$run.err")"
   "$program" stop "$run" >/dev/null

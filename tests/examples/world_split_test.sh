@@ -67,8 +67,7 @@ for k in 0 1 2 3; do
   until [ -e "$run/run.json" ]; do sleep 0.02; done  # whoever begins a run makes it
 done
 
-newest_plan() { ls "$run"/plans/plan-* 2>/dev/null | grep "plan-[0-9]*$" | sort | tail -n 1; }
-members() { grep -o '"name": *"worker-[0-9]*"' "$(newest_plan)" | grep -o '[0-9]*' | sort | tr '\n' ' '; }
+members() { names_in_plan "$run" | grep -o '[0-9]*' | tr '\n' ' '; }
 lines() { wc -l 2>/dev/null <"$run/steps.jsonl" || echo 0; }
 logs() { tail -n 5 host-*.log; }
 # wait_for SECONDS WHAT COMMAND...
@@ -81,7 +80,7 @@ $(logs)"
     sleep 0.05
   done
 }
-all_four() { [ "$(members)" = "0 1 2 3 " ] && ! grep -q '"backups":\[\]' "$(newest_plan)"; }
+all_four() { [ "$(members)" = "0 1 2 3 " ] && ! grep -q '"backups":\[\]' "$(newest_plan "$run")"; }
 more_than() { [ "$(lines)" -gt "$1" ]; }
 one_side() { case "$(members)" in "0 2 " | "1 3 ") true ;; *) false ;; esac; }
 
@@ -110,11 +109,7 @@ for k in 0 1 2 3; do ip netns pids "troupe-$tag-$k" | while read -r p; do
   [ "$(readlink "/proc/$p/exe")" != "$program" ] || kill -TERM "$p"
 done; done
 for k in 0 1 2 3; do wait "${started[$k]}" 2>/dev/null || true; done
-steps=$(($(lines) + 10))
-"$program" train run.toml --run-dir "$run" --quiet --training.steps="$steps" || fail "the run does not go on: exit $?
-$(logs)"
-diff <(seq "$steps") <(sed 's/^{"step": *\([0-9]*\).*/\1/' "$run/steps.jsonl") >gaps || fail "not each step once: $(head gaps)"
-"$program" train run.toml --run-dir alone --quiet --training.steps="$steps"
-same_bits alone "$run"
+ends_as_alone "$run" 10
+steps=$(lines)
 [ "$(report "$run" committed_steps_lost)" = 0 ] || fail "committed steps were lost"
 echo "apart for $cut_s s: members ${side% } went on after $took ms with $((during - before)) steps, the others with none; all four again; $steps steps, same bits"

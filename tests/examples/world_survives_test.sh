@@ -22,17 +22,7 @@ tiny_config llama 1000000 >run.toml
 calm=(--set fault_tolerance.max_restarts=-1 --set fault_tolerance.restart_window_seconds=0.5)
 
 tell() { [ -z "${VERBOSE:-}" ] || echo "$*"; }
-newest_plan() { ls "$1"/plans/plan-* 2>/dev/null | grep "plan-[0-9]*$" | sort | tail -n 1; }
-# Newest plan: what it says of itself and of the members.
-of_plan() { grep -o "\"$2\": *\"*[^,\"]*" "$(newest_plan "$1")" 2>/dev/null | head -n 1 | sed "s/.*: *\"*//"; }
-names_in_plan() { grep -o '"name": *"[^"]*"' "$(newest_plan "$1")" | sed 's/.*"\(worker-[0-9]*\)"/\1/' | sort; }
-coordinator_of() {
-  local id
-  id=$(of_plan "$1" coordinator)
-  grep -o "\"id\": *$id,.*\"name\": *\"[^\"]*\"" "$(newest_plan "$1")" | sed 's/.*"name": *"\([^"]*\)".*/\1/' | head -n 1
-}
 process_of() { worker_named "$launcher" "$1"; }
-in_events() { grep -c "\"event\": *\"$2\"" "$1/events.jsonl" || true; }  # in_events RUN EVENT
 
 begin() {  # RUN WORKERS
   run=$1
@@ -60,7 +50,7 @@ $(basename "$plan"): $(sed -n '/"reason"/p; /"primary"/p' "$plan")"
 }
 # ended RUN REDONE: told to stop it saves, goes on to its last step, and has everything that one worker alone has.
 ended() {
-  local code=0 steps
+  local code=0
   "$program" stop "$1" >/dev/null
   for _ in $(seq 1000); do kill -0 "$launcher" 2>/dev/null || break; sleep 0.02; done
   ! kill -0 "$launcher" 2>/dev/null || fail "$1 was told to stop and goes on after 20 s: $(cat "$1.err")
@@ -71,12 +61,8 @@ $(tail -n 2 "$1/events.jsonl")"
   redone=$(report "$1" steps_redone) plans=$(report "$1" generations)
   [ "$redone" -le "$2" ] || fail "$1 did $redone steps again, after $2 losses"
   [ "$(report "$1" world_max)" = 4 ] || fail "$1 had at most $(report "$1" world_max) workers"
-  steps=$(($(wc -l <"$1/steps.jsonl") + 10))
-  "$program" train run.toml --run-dir "$1" --workers 2 --quiet --training.steps="$steps" 2>>"$1.err" || fail "$1 ended with $?: $(cat "$1.err")"
+  ends_as_alone "$1" 10 --workers 2
   [ "$(report "$1" exit)" = 0 ] || fail "$1: exit $(report "$1" exit) in report.json"
-  diff <(seq "$steps") <(sed 's/^{"step": *\([0-9]*\).*/\1/' "$1/steps.jsonl") >gaps || fail "$1 has not each step once: $(head gaps)"
-  "$program" train run.toml --run-dir "$1-alone" --quiet --training.steps="$steps"
-  same_bits "$1-alone" "$1"
 }
 # distribution RUN EVENT KEY: of the numbers that these events have.
 distribution() {
